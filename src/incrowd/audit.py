@@ -1,0 +1,309 @@
+"""An independent recount of a written release, in plain Python.
+
+This module knows no method and no kernel. It opens the files that were written, believes nothing that the
+manifest says, and counts again. With the originals it also checks that each published record generalizes
+its owner's: that every published label stands for items that the owner really has, copy for copy.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow.lib import ArrowException
+
+from incrowd.claims import LEAST_K, Claim
+from incrowd.errors import BadInputError
+from incrowd.taxonomy.tree import Taxonomy
+from incrowd.transactions import Transactions
+
+__all__ = ["RELEASE_FORMAT", "Audit", "Originals", "audit", "read_manifest"]
+
+RELEASE_FORMAT = "incrowd-release/1"
+Record = tuple[tuple[str, ...], tuple[int, ...]]
+ROWS_A_BATCH = 16_384
+MOST_PROBLEMS = 20
+
+
+@dataclass
+class Audit:
+    """What the recount found.
+
+    Parameters
+    ----------
+    claim
+        What the release promises.
+    records, classes, k_min
+        Records in the file, distinct ones, and the least number of equal ones.
+    checks
+        What was looked at, in order.
+    problems
+        What is wrong; empty if the claim holds. Rows are named by number, never by content.
+    """
+
+    claim: Claim
+    records: int = 0
+    classes: int = 0
+    k_min: int = 0
+    checks: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything that was looked at is as claimed."""
+        return not self.problems
+
+    def blame(self, text: str) -> None:
+        """Note a problem; only the first few are kept."""
+        if len(self.problems) < MOST_PROBLEMS:
+            self.problems.append(text)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the result for JSON."""
+        return {
+            "holds": self.holds,
+            "claim": {"in_words": self.claim.in_words, **msgspec.to_builtins(self.claim)},
+            "records": self.records,
+            "classes": self.classes,
+            "k_min": self.k_min,
+            "checks": self.checks,
+            "problems": self.problems,
+        }
+
+    def __repr__(self) -> str:
+        verdict = "holds" if self.holds else f"does NOT hold: {self.problems[0]}"
+        return f"Audit({self.claim.in_words} It {verdict} (records={self.records:,}, k_min={self.k_min:,}))"
+
+
+@dataclass(frozen=True)
+class Originals:
+    """What the release was made from: transactions, the tree they are grounded in, and each one's row (-1: none)."""
+
+    transactions: Transactions
+    taxonomy: Taxonomy
+    row_of: list[int]
+
+
+def audit(directory: str | Path, *, originals: Originals | None = None) -> Audit:
+    """Recount a release from its files, and against the originals where they are given."""
+    directory = Path(directory)
+    manifest = read_manifest(directory)
+    result = Audit(_claim(manifest))
+    try:
+        labels = _check_taxonomy(directory, result)
+        contents, content_of_row = _read_records(directory, labels, result)
+    except (ArrowException, OSError, KeyError):
+        result.blame("records.parquet or taxonomy.parquet is missing or cannot be read")
+        return result
+    _recount(contents, content_of_row, result)
+    _check_manifest(manifest, result)
+    if originals is not None:
+        _check_originals(contents, content_of_row, originals, result)
+    return result
+
+
+def read_manifest(directory: Path) -> dict[str, Any]:
+    """Read a release's manifest, or say that the directory is not a release."""
+    try:
+        manifest: dict[str, Any] = msgspec.json.decode(
+            (directory / "manifest.json").read_bytes(), type=dict[str, Any]
+        )
+    except OSError:
+        raise BadInputError(
+            f"{directory} is not a release: it has no manifest.json that can be read"
+        ) from None
+    except msgspec.DecodeError:
+        raise BadInputError(f"{directory}: manifest.json is not valid JSON") from None
+    if manifest.get("format") != RELEASE_FORMAT:
+        raise BadInputError(f"{directory}: manifest.json is not of format {RELEASE_FORMAT}")
+    return manifest
+
+
+def _claim(manifest: dict[str, Any]) -> Claim:
+    try:
+        return msgspec.convert(manifest.get("claim"), Claim)
+    except msgspec.ValidationError:
+        raise BadInputError("manifest.json has no claim that can be audited") from None
+
+
+def _check_taxonomy(directory: Path, result: Audit) -> set[str]:
+    """Check that the published taxonomy is one tree; return its labels."""
+    table = pq.read_table(directory / "taxonomy.parquet").to_pydict()
+    parent = dict(zip(table["label"], table["parent"], strict=True))
+    if len(parent) != len(table["label"]):
+        result.blame("taxonomy.parquet names a label twice")
+    roots = [label for label, above in parent.items() if above is None]
+    if len(roots) != 1:
+        result.blame(f"taxonomy.parquet has {len(roots)} roots")
+    if any(above is not None and above not in parent for above in parent.values()):
+        result.blame("taxonomy.parquet has a label whose parent is not listed")
+    if any(_is_above_itself(label, parent) for label in parent):
+        result.blame("taxonomy.parquet has a cycle")
+    result.checks.append(f"the published taxonomy is one tree of {len(parent):,} labels")
+    return set(parent)
+
+
+def _is_above_itself(label: str, parent: dict[str, str | None]) -> bool:
+    """Tell whether the way up from a label never ends."""
+    node: str | None = label
+    for _ in range(len(parent) + 1):
+        if node is None:
+            return False
+        node = parent.get(node)
+    return True
+
+
+def _read_records(directory: Path, labels: set[str], result: Audit) -> tuple[list[Record], list[int]]:
+    """Read the records; return the distinct ones and which of them each row is."""
+    number: dict[Record, int] = {}
+    content_of_row: list[int] = []
+    last: Record | None = None
+    for row, record in enumerate(_rows(directory / "records.parquet", result)):
+        if record not in number:
+            number[record] = len(number)
+            _check_record(row, record, labels, result)
+        content_of_row.append(number[record])
+        if last is not None and record < last:
+            result.blame(f"row {row} is out of order: its place could tell where it came from")
+        last = record
+    result.checks.append(f"{len(content_of_row):,} records are well-formed and sorted by content")
+    return list(number), content_of_row
+
+
+def _rows(path: Path, result: Audit) -> Iterator[Record]:
+    """Yield the rows of the written file, a batch at a time."""
+    with pq.ParquetFile(path) as file:
+        if file.schema_arrow.names != ["items", "counts"]:
+            result.blame("records.parquet has other columns than items and counts")
+        for batch in file.iter_batches(ROWS_A_BATCH, columns=["items", "counts"]):
+            columns = batch.to_pydict()
+            for items, counts in zip(columns["items"], columns["counts"], strict=True):
+                yield tuple(items), tuple(counts)
+
+
+def _check_record(row: int, record: Record, labels: set[str], result: Audit) -> None:
+    """Check one distinct record: known labels, in order, none twice, each with a count."""
+    items, counts = record
+    if len(items) != len(counts) or any(count < 1 for count in counts):
+        result.blame(f"row {row} has an item without a count of at least 1")
+    if any(first >= second for first, second in pairwise(items)):
+        result.blame(f"row {row} has items out of order or twice")
+    if not labels.issuperset(items):
+        result.blame(f"row {row} has an item that taxonomy.parquet does not list")
+
+
+def _recount(contents: list[Record], content_of_row: list[int], result: Audit) -> None:
+    """Count equal records and hold the claim against the smallest number."""
+    shared = Counter(content_of_row)
+    result.records, result.classes = len(content_of_row), len(contents)
+    result.k_min = min(shared.values(), default=0)
+    if result.claim.kind == "k-anonymity":
+        alone = sum(1 for times in shared.values() if times < result.claim.k)
+        if alone:
+            result.blame(
+                f"{alone:,} distinct records are shared by fewer than {result.claim.k} (the least: {result.k_min})"
+            )
+        if result.claim.k < LEAST_K:
+            result.blame("the claim's k promises nothing")
+    result.checks.append(f"{result.classes:,} distinct records, each shared by at least {result.k_min:,}")
+
+
+def _check_manifest(manifest: dict[str, Any], result: Audit) -> None:
+    """Compare what the manifest says of the counts with what was counted."""
+    said = manifest.get("counts", {})
+    counted = {"records_out": result.records, "groups": result.classes, "k_min": result.k_min}
+    for name, number in counted.items():
+        if said.get(name) != number:
+            result.blame(f"the manifest's {name} is not what was counted ({number:,})")
+    if said.get("records_in") != result.records + said.get("withheld", 0):
+        result.blame("the manifest's records_in is not records_out + withheld")
+    result.checks.append("the manifest's counts agree with the recount")
+
+
+def _check_originals(
+    contents: list[Record], content_of_row: list[int], originals: Originals, result: Audit
+) -> None:
+    """Check that every row belongs to exactly one owner and generalizes what the owner has."""
+    owned = [row for row in originals.row_of if row >= 0]
+    if sorted(owned) != list(range(len(content_of_row))):
+        result.blame("the map does not give every published row exactly one owner")
+        return
+    node_of = _nodes_of_labels(originals.taxonomy, {label for items, _ in contents for label in items})
+    if node_of is None:
+        result.blame("a published label is not in the originals' taxonomy")
+        return
+    above = _Ancestors(originals.taxonomy)
+    bags = [({node_of[label]: count for label, count in zip(*record, strict=True)}) for record in contents]
+    wanted = [_copies_below(bag, above) for bag in bags]
+    wrong = 0
+    for row, bag in zip(originals.row_of, _original_bags(originals), strict=True):
+        if row >= 0 and not _generalizes(wanted[content_of_row[row]], bag, above):
+            wrong += 1
+            result.blame(f"row {row} does not generalize its owner's record")
+    if not wrong:
+        result.checks.append(f"{len(owned):,} published records generalize their owners' originals")
+
+
+class _Ancestors:
+    """The nodes above a node, itself included, remembered."""
+
+    def __init__(self, taxonomy: Taxonomy) -> None:
+        self.parent = taxonomy.parent
+        self.known: dict[int, tuple[int, ...]] = {-1: ()}
+
+    def __call__(self, node: int) -> tuple[int, ...]:
+        if node not in self.known:
+            self.known[node] = (node, *self(int(self.parent[node])))
+        return self.known[node]
+
+
+def _nodes_of_labels(taxonomy: Taxonomy, labels: Iterable[str]) -> dict[str, int] | None:
+    """Return the node of each label (of two that share it, the one above), or None if one is unknown."""
+    names = sorted(labels)
+    nodes = pc.index_in(pa.array(names, pa.string()), value_set=taxonomy.labels).to_pylist()
+    return None if None in nodes else dict(zip(names, nodes, strict=True))
+
+
+def _original_bags(originals: Originals) -> Iterator[list[tuple[int, int]]]:
+    """Yield each owner's bag as (leaf node, count) pairs."""
+    data, tree = originals.transactions, originals.taxonomy
+    assert tree.item_leaf is not None  # noqa: S101 - the caller grounds the tree
+    for first in range(0, len(data), ROWS_A_BATCH):
+        bounds = data.indptr[first : first + ROWS_A_BATCH + 1]
+        part = slice(int(bounds[0]), int(bounds[-1]))
+        nodes = tree.leaf_nodes[tree.item_leaf[data.items[part]]].tolist()
+        pairs = list(zip(nodes, data.counts[part].tolist(), strict=True))
+        ends = (bounds - bounds[0]).tolist()
+        yield from (pairs[a:b] for a, b in pairwise(ends))
+
+
+def _copies_below(bag: dict[int, int], above: _Ancestors) -> dict[int, int]:
+    """For each published node, how many published copies lie in its subtree."""
+    copies = dict.fromkeys(bag, 0)
+    for node, count in bag.items():
+        for ancestor in above(node):
+            if ancestor in copies:
+                copies[ancestor] += count
+    return copies
+
+
+def _generalizes(wanted: dict[int, int], bag: list[tuple[int, int]], above: _Ancestors) -> bool:
+    """Tell whether the owner has, below every published node, as many items as are published there.
+
+    By Hall's theorem on the family of subtrees this is the same as matching every published copy with an
+    item of the owner's below it (ALGORITHMS B); it suffices to look at the published nodes.
+    """
+    missing = dict(wanted)
+    for node, count in bag:
+        for ancestor in above(node):
+            if ancestor in missing:
+                missing[ancestor] -= count
+    return all(number <= 0 for number in missing.values())

@@ -1,0 +1,67 @@
+"""What is promised of a release: a typed claim, in plain words, with what it does not promise."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from incrowd.errors import BadInputError
+
+__all__ = ["LEAST_K", "Claim", "Kind", "check_k"]
+
+Kind = Literal["k-anonymity", "none"]
+LEAST_K = 2  # with 1 nobody shares anything
+
+NOT_PROMISED = {
+    "k-anonymity": (
+        "It hides which record is whose; it does not hide what all people of a class have in common.",
+        "It says nothing about people who are known to be in the data more than once under different names.",
+        "It does not add up: two releases of overlapping data may say more together than each does alone.",
+    ),
+    "none": ("Nothing is promised: do not publish this release as anonymous.",),
+}
+
+
+def check_k(k: object) -> int:
+    """Return k as a number, or say what it must be."""
+    try:
+        number = int(str(k))
+    except ValueError:
+        raise BadInputError(f"k must be an integer (got '{k}')") from None
+    if number < LEAST_K:
+        raise BadInputError(f"k must be at least {LEAST_K} (got {number})")
+    return number
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A promise that the audit recounts from the written file.
+
+    Parameters
+    ----------
+    kind
+        ``"k-anonymity"``: every published record occurs at least k times (partition.txt, Definition 2).
+    k
+        The least number of equal records.
+    unit
+        What one record stands for: ``"user"``, ``"session"``, ``"record"``.
+    """
+
+    kind: Kind
+    k: int = 1
+    unit: str = "record"
+
+    @property
+    def in_words(self) -> str:
+        """The promise as a sentence."""
+        if self.kind == "none":
+            return "Nothing is promised of this release."
+        return f"Every published record is shared by at least {self.k} {self.unit}s."
+
+    @property
+    def not_promised(self) -> tuple[str, ...]:
+        """What a reader must not conclude from the promise."""
+        caveats = NOT_PROMISED[self.kind]
+        if self.unit == "session" and self.kind == "k-anonymity":
+            caveats = ("Records are sessions: several records of a class may be one person's.", *caveats)
+        return caveats

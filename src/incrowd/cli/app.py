@@ -1,0 +1,114 @@
+"""The ``incrowd`` program: its commands, and what becomes of errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from typing import Any
+
+import click
+
+from incrowd.cli import commands
+from incrowd.errors import IncrowdError, nearest
+
+__all__ = ["cli", "main"]
+
+BAD_USAGE = 2
+INTERNAL = 3
+INTERRUPTED = 130
+
+
+class Commands(click.Group):
+    """A group that suggests the nearest command."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command, or say which one comes nearest."""
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            known = ", ".join(self.commands)
+            raise click.UsageError(
+                f"there is no command '{args[0]}'{nearest(args[0], self.commands)}; there are: {known}"
+            )
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="incrowd", message="incrowd %(version)s")
+def cli() -> None:
+    r"""Publish query logs and other set-valued data so that nobody in them stands out.
+
+    \b
+    incrowd demo                                     see it work on a made-up log
+    incrowd anonymize log.tsv --out release --k 5    make an audited release
+    incrowd audit release                            recount it from its files
+    """
+
+
+for command in commands.ALL:
+    cli.add_command(command)
+taxonomy = Commands("taxonomy", help="Look at a taxonomy: its shape and its problems.")
+for command in commands.TAXONOMY:
+    taxonomy.add_command(command)
+cli.add_command(taxonomy)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the program and leave with its exit code: 0 done, 1 the claim does not hold, 2 bad usage or input."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        code = cli.main(arguments, prog_name="incrowd", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        code = stop.exit_code
+    except IncrowdError as error:
+        code = _fail(str(error), error.exit_code, arguments)
+    except click.ClickException as error:
+        code = _fail(_usage(error), BAD_USAGE, arguments)
+    except (click.Abort, KeyboardInterrupt):
+        code = _fail("stopped; nothing was published", INTERRUPTED, arguments)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except OSError as error:
+        code = _fail(
+            f"{error.strerror or type(error).__name__}{_where(error)}; nothing was published",
+            BAD_USAGE,
+            arguments,
+        )
+    except MemoryError:
+        code = _fail("not enough memory; use a smaller --memory or a larger machine", BAD_USAGE, arguments)
+    except Exception as error:  # noqa: BLE001 - a traceback could show records; its place cannot
+        code = _fail(_internal(error), INTERNAL, arguments)
+    sys.exit(code)
+
+
+def _fail(line: str, code: int, arguments: list[str]) -> int:
+    """Print one line, and one JSON object if that was asked for."""
+    print(f"incrowd: {line}", file=sys.stderr)  # noqa: T201
+    if "--json" in arguments:
+        print(json.dumps({"error": line, "exit_code": code}))  # noqa: T201
+    return code
+
+
+def _usage(error: click.ClickException) -> str:
+    """Return click's message as one line, with the way to the help."""
+    text = " ".join(error.format_message().split())
+    context: Any = getattr(error, "ctx", None)
+    return f"{text} (see {context.command_path} --help)" if context else text
+
+
+def _where(error: OSError) -> str:
+    return f": {error.filename}" if isinstance(error.filename, str) else ""
+
+
+def _internal(error: Exception) -> str:
+    """Name the kind and the place of an unforeseen error, never its message: that could quote a record."""
+    if os.environ.get("INCROWD_DEBUG"):
+        traceback.print_exc()
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{os.path.basename(frame.filename)}:{frame.lineno}"  # noqa: PTH119
+    return (
+        f"internal error, {type(error).__name__} at {place}; nothing was published. Please report this line"
+    )

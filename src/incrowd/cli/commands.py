@@ -1,0 +1,271 @@
+"""The commands. Heavy imports wait until a command runs, so that help and mistakes are quick."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+from incrowd.cli.options import (
+    comma_list,
+    existing_input,
+    json_option,
+    print_json,
+    read_k,
+    read_settings,
+)
+
+__all__ = ["ALL", "TAXONOMY"]
+
+FILE = click.Path(path_type=Path)
+DEMO_USERS = 2_000
+DEMO_K = 5
+
+
+@click.command(short_help="A raw log or basket file in, an audited release out.")
+@click.argument("input", type=FILE)
+@click.option("--out", type=FILE, required=True, help="Directory to make for the release.")
+@click.option(
+    "--k",
+    metavar="INTEGER",
+    callback=read_k,
+    required=True,
+    help="How many must share every published record, at least 2.",
+)
+@click.option("--method", default="partition", show_default=True, help="See 'incrowd methods'.")
+@click.option(
+    "--taxonomy", help="wordnet, balanced:F or a FILE.  [default: wordnet; balanced:5 for queries and raw]"
+)
+@click.option("--items", help="nouns, terms, queries or raw.  [default: nouns; raw for baskets]")
+@click.option(
+    "--unit",
+    default="user",
+    show_default=True,
+    help="Whom a record stands for: user, or session:GAP as in session:30m.",
+)
+@click.option(
+    "--sets", is_flag=True, help="Count each item once per record instead of as often as it occurs."
+)
+@click.option(
+    "--format",
+    "format_",
+    default="auto",
+    show_default=True,
+    help="auto, aol, excite, csv, tsv, jsonl, parquet or dat.",
+)
+@click.option("--columns", help="Column names, as user=..,query=..,time=..,url=..")
+@click.option(
+    "--unlisted",
+    help="Items that the taxonomy lacks: keep (a branch of their own), drop or refuse.  [default: keep for wordnet, refuse for a file]",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="For methods that make random choices.")
+@click.option(
+    "--set",
+    "settings",
+    metavar="NAME=VALUE",
+    callback=read_settings,
+    multiple=True,
+    help="A parameter of the method, as --set publish=bag.",
+)
+@click.option("--write", "forms", help="Text forms beside Parquet: any of jsonl,csv,dat.")
+@click.option(
+    "--private-map", type=FILE, help="Write who got which row (mode 0600). Never publish that file."
+)
+@click.option("--force", is_flag=True, help="Replace a release that is there already (and nothing else).")
+@click.option(
+    "--memory", default="4GB", show_default=True, help="Memory for reading; the rest waits on disk."
+)
+@click.option("--keep-rejected", is_flag=True, help="Keep the text of rejected lines in rejects.jsonl.")
+@json_option
+def anonymize(
+    input: Path,  # noqa: A002
+    k: int,
+    format_: str,
+    settings: dict[str, str],
+    forms: str | None,
+    as_json: bool,  # noqa: FBT001
+    **options: Any,
+) -> None:
+    r"""Make an audited release of INPUT in the directory --out.
+
+    INPUT is a query log (AOL, Excite, CSV, TSV, JSON lines, Parquet) or a file of baskets (.dat), plain or
+    compressed with gzip or zstd. Lines that cannot be read are counted and listed in rejects.jsonl next to
+    the release.
+
+    \b
+    Examples:
+      incrowd anonymize aol.tsv.gz --out release --k 5
+      incrowd anonymize baskets.dat --out release --k 10 --taxonomy balanced:5
+      incrowd anonymize log.csv --out release --k 5 --columns user=who,query=text --items terms
+    """
+    from incrowd.cli.watch import Watch
+    from incrowd.pipeline import Job, run_job
+    from incrowd.report.terminal import show_outcome
+
+    job = Job(
+        existing_input(input),
+        k=k,
+        format=format_,
+        parameters=settings,
+        text_forms=comma_list(forms),
+        **options,
+    )
+    with Watch() as watch:
+        outcome = run_job(job, watch)
+    if as_json:
+        print_json(outcome.as_dict())
+    else:
+        show_outcome(outcome)
+
+
+@click.command(short_help="The whole job on a made-up log.")
+@click.option(
+    "--out", type=FILE, default=Path("incrowd-demo"), show_default=True, help="Directory for the release."
+)
+@json_option
+def demo(out: Path, as_json: bool) -> None:  # noqa: FBT001
+    """Make up a small query log, anonymize it, audit the release and show what came out."""
+    from incrowd.cli.watch import Watch
+    from incrowd.logs.synth import write_log
+    from incrowd.pipeline import Job, run_job
+    from incrowd.release import is_release
+    from incrowd.report.terminal import show_demo
+
+    with tempfile.TemporaryDirectory(prefix="incrowd-") as scratch, Watch() as watch:
+        log = Path(scratch) / "sample.tsv"
+        write_log(log, users=DEMO_USERS, seed=1)
+        outcome = run_job(Job(log, out, DEMO_K, force=is_release(out)), watch)
+    if as_json:
+        print_json(outcome.as_dict())
+    else:
+        show_demo(outcome)
+
+
+@click.command(short_help="Recount a release from its files.")
+@click.argument("directory", type=FILE)
+@click.option("--original", type=FILE, help="The log that the release was made from.")
+@click.option("--private-map", type=FILE, help="The map that --private-map wrote.")
+@click.option("--taxonomy", help="The taxonomy file, if it has moved since.")
+@click.option("--memory", default="4GB", show_default=True, help="Memory for reading the original.")
+@json_option
+def audit(
+    directory: Path,
+    original: Path | None,
+    private_map: Path | None,
+    taxonomy: str | None,
+    memory: str,
+    as_json: bool,  # noqa: FBT001
+) -> None:
+    """Recount the release in DIRECTORY. Exit code 0: the claim holds; 1: it does not.
+
+    With --original and --private-map, each published record is also held against its owner's.
+    """
+    from incrowd.cli.watch import Watch
+    from incrowd.pipeline import audit_release
+    from incrowd.report.terminal import show_audit
+
+    with Watch() as watch:
+        result = audit_release(
+            directory,
+            original=existing_input(original) if original else None,
+            private_map=private_map,
+            taxonomy=taxonomy,
+            memory=memory,
+            watcher=watch,
+        )
+    if as_json:
+        print_json(result.as_dict())
+    else:
+        show_audit(result)
+    if not result.holds:
+        raise click.exceptions.Exit(1)
+
+
+@click.command(short_help="Show a release: its claim, its losses, some records.")
+@click.argument("directory", type=FILE)
+@json_option
+def show(directory: Path, as_json: bool) -> None:  # noqa: FBT001
+    """Show the release in DIRECTORY as its manifest tells it (use 'incrowd audit' to check that)."""
+    from incrowd.audit import read_manifest
+    from incrowd.report.terminal import show_release
+
+    manifest = read_manifest(directory)
+    if as_json:
+        print_json(manifest)
+    else:
+        show_release(directory, manifest)
+
+
+@click.command(short_help="List the methods, their promises and parameters.")
+@json_option
+def methods(as_json: bool) -> None:  # noqa: FBT001
+    """List the methods with what they promise and the parameters that --set takes."""
+    from incrowd.methods import describe_methods
+    from incrowd.report.terminal import show_methods
+
+    described = describe_methods()
+    if as_json:
+        print_json({"methods": described})
+    else:
+        show_methods(described)
+
+
+@click.command(short_help="Make up a query log of any size.")
+@click.option("--users", type=int, help="How many users.")
+@click.option("--lines", type=int, help="How many lines, instead of --users.")
+@click.option("--out", type=FILE, required=True, help="File to write; .gz and .zst are compressed.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same bytes.")
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@json_option
+def synth(users: int | None, lines: int | None, out: Path, seed: int, force: bool, as_json: bool) -> None:  # noqa: FBT001
+    """Write a made-up log in AOL's format: nobody in it exists."""
+    from incrowd.cli.watch import Watch
+    from incrowd.logs.synth import write_log
+
+    with Watch() as watch:
+        watch.step("synth")
+        made = write_log(out, users=users, lines=lines, seed=seed, overwrite=force, progress=watch.reading)
+    if as_json:
+        print_json({"users": made.users, "lines": made.lines, "bytes": made.bytes, "out": str(out)})
+    else:
+        click.echo(
+            f"{out}: {made.lines:,} lines of {made.users:,} made-up users, {made.bytes / 1e6:,.1f} MB of text"
+        )
+
+
+@click.command("show", short_help="Print a taxonomy's shape.")
+@click.argument("file")
+@json_option
+def taxonomy_show(file: str, as_json: bool) -> None:  # noqa: FBT001
+    """Print the shape of a taxonomy FILE (or 'wordnet'): nodes, leaves, height, widest node."""
+    from incrowd.report.terminal import show_shape
+    from incrowd.taxonomy.check import shape_of, taxonomy_named
+
+    shape = shape_of(taxonomy_named(file))
+    if as_json:
+        print_json(shape)
+    else:
+        show_shape(shape)
+
+
+@click.command("check", short_help="Look for problems in a taxonomy file.")
+@click.argument("file")
+@json_option
+def taxonomy_check(file: str, as_json: bool) -> None:  # noqa: FBT001
+    """List every problem of a taxonomy FILE with its line. Exit code 0: none; 2: some."""
+    from incrowd.report.terminal import show_problems
+    from incrowd.taxonomy.check import check_file
+
+    found = check_file(file)
+    if as_json:
+        print_json(found)
+    else:
+        show_problems(found)
+    if found["problems"]:
+        raise click.exceptions.Exit(2)
+
+
+ALL = (demo, anonymize, audit, show, methods, synth)
+TAXONOMY = (taxonomy_show, taxonomy_check)

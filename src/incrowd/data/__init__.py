@@ -1,0 +1,1 @@
+"""Data that ships with incrowd: the WordNet table (see ``scripts/make_wordnet.py``) and its licence."""

@@ -1,0 +1,33 @@
+"""What can go wrong, as types the command line turns into one line and an exit code.
+
+No message may carry a record's content: name the parameter or the line number, and the remedy.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["BadInputError", "ClaimError", "IncrowdError", "nearest"]
+
+
+class IncrowdError(Exception):
+    """Base of every error that incrowd raises on purpose."""
+
+    exit_code = 2
+
+
+class BadInputError(IncrowdError, ValueError):
+    """A parameter, a file or a line is not what it must be (exit code 2)."""
+
+
+class ClaimError(IncrowdError):
+    """A release does not keep its promise, so nothing is published (exit code 1)."""
+
+    exit_code = 1
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return ``" (did you mean 'x'?)"`` for the known word most like `word`, or an empty string."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f" (did you mean '{close[0]}'?)" if close else ""

@@ -1,0 +1,202 @@
+"""Partition's loops: top-down, local generalization (partition.txt, section 4; Algorithm 1).
+
+Every row of a partition hits exactly the same nodes of the partition's cut: that is what makes the rows
+alike, and it is why a partition needs no more than a slice of ``order`` and one list of nodes. It also
+bounds the space: a cut is no longer than the shortest row, so all cuts together hold at most 1 / k of the
+items. Partitions wait on a stack, their cuts behind one another in a pool, the topmost last.
+
+Gains are integers (M * NCP), so the gain of the largest part of a split is what the others leave over,
+exactly. Each row is therefore rescanned O(log n) times, not once per split.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from incrowd.kernels.arrays import Rows, Tree, child_towards
+from incrowd.kernels.buckets import Scratch, children_hit, first_at_least, largest_part, scratch, split
+from incrowd.kernels.jit import kernel
+
+__all__ = ["Groups", "partition_rows"]
+
+Ints32 = npt.NDArray[np.int32]
+Ints64 = npt.NDArray[np.int64]
+
+CLOSED = -1  # gain of a node that cannot be expanded: a leaf, or frozen
+
+
+class Groups(NamedTuple):
+    """Final partitions: group g owns ``rows[row_start[g]:row_start[g + 1]]`` and the nodes likewise."""
+
+    row_start: Ints64
+    rows: Ints64
+    node_start: Ints64
+    nodes: Ints32
+
+
+class Stack(NamedTuple):
+    """Partitions that wait: slices of ``order``, and their cuts with what each node would gain."""
+
+    row_start: Ints64
+    row_stop: Ints64
+    cut_start: Ints64
+    nodes: Ints32
+    gains: Ints64
+
+
+@kernel
+def partition_rows(rows: Rows, tree: Tree, order: Ints64, k: int) -> Groups:
+    """Partition the rows listed in `order` (ascending, none empty, at least k of them); reorders `order`."""
+    items = 0
+    for row in order:
+        items += rows.start[row + 1] - rows.start[row]
+    most, longest = len(order) // k + 1, items // k + 1
+    work = scratch(len(order), items)
+    stack = _stack(most, longest)
+    row_start, node_start = np.zeros(most + 1, np.int64), np.zeros(most + 1, np.int64)
+    final, groups = np.empty(longest, np.int32), 0
+    stack.row_start[0], stack.row_stop[0], stack.cut_start[0], stack.cut_start[1] = 0, len(order), 0, 1
+    stack.nodes[0], stack.gains[0] = 0, CLOSED if tree.weight[0] == 0 else 0
+    _add_gains(rows, tree, order, stack.nodes[:1], stack.gains[:1])
+    waiting = 1
+    while waiting > 0:
+        waiting -= 1
+        cut = slice(stack.cut_start[waiting], stack.cut_start[waiting + 1])
+        nodes, gains = stack.nodes[cut].copy(), stack.gains[cut].copy()
+        best = _best(gains)
+        if best >= 0:
+            waiting = _expand(rows, tree, order, nodes, gains, best, k, work, stack, waiting)
+        else:
+            final[node_start[groups] : node_start[groups] + len(nodes)] = nodes
+            node_start[groups + 1] = node_start[groups] + len(nodes)
+            row_start[groups + 1] = stack.row_stop[waiting]
+            groups += 1
+    return Groups(
+        row_start[: groups + 1].copy(),
+        order,
+        node_start[: groups + 1].copy(),
+        final[: node_start[groups]].copy(),
+    )
+
+
+@kernel
+def _stack(most: int, longest: int) -> Stack:
+    """Allocate the stack for that many partitions and nodes of cuts."""
+    return Stack(
+        np.empty(most, np.int64),
+        np.empty(most, np.int64),
+        np.empty(most + 1, np.int64),
+        np.empty(longest, np.int32),
+        np.empty(longest, np.int64),
+    )
+
+
+@kernel
+def _best(gains: Ints64) -> int:
+    """Return the position of the highest gain, the first in pre-order among equals; -1 if all are closed."""
+    best = -1
+    for j in range(len(gains)):
+        if gains[j] != CLOSED and (best < 0 or gains[j] > gains[best]):
+            best = j
+    return best
+
+
+@kernel
+def _expand(
+    rows: Rows,
+    tree: Tree,
+    order: Ints64,
+    nodes: Ints32,
+    gains: Ints64,
+    best: int,
+    k: int,
+    work: Scratch,
+    stack: Stack,
+    waiting: int,
+) -> int:
+    """Split the partition at stack position `waiting` at its node `best` and push the parts in its place."""
+    start = stack.row_start[waiting]
+    part = order[start : stack.row_stop[waiting]]
+    buckets = split(rows, tree, part, nodes[best], k, work)
+    largest = largest_part(buckets, k, work)
+    largest_at, spent = 0, np.zeros(len(nodes), np.int64)
+    # The first part is pushed last, so that groups come out in the order of their rows.
+    for bucket in range(buckets, -1, -1):
+        if work.size[bucket] < k:
+            continue
+        hit = children_hit(bucket, buckets, work)
+        at = stack.cut_start[waiting]
+        stop = at + len(nodes) + max(len(hit) - 1, 0)
+        new_nodes, new_gains = stack.nodes[at:stop], stack.gains[at:stop]
+        _write_cut(tree, nodes, gains, best, hit, new_nodes, new_gains)
+        first, last = work.place[bucket] - work.size[bucket], work.place[bucket]
+        if bucket == largest:
+            largest_at = at
+            fresh = slice(best, best + len(hit))
+            _add_gains(rows, tree, part[first:last], new_nodes[fresh], new_gains[fresh])
+        else:
+            _add_gains(rows, tree, part[first:last], new_nodes, new_gains)
+            _spend(spent, new_gains, best, len(hit))
+        stack.row_start[waiting], stack.row_stop[waiting] = start + first, start + last
+        waiting += 1
+        stack.cut_start[waiting] = stop
+    _leave(stack.gains[largest_at:], gains, spent, best, len(children_hit(largest, buckets, work)))
+    return waiting
+
+
+@kernel
+def _write_cut(
+    tree: Tree, nodes: Ints32, gains: Ints64, best: int, hit: Ints32, new_nodes: Ints32, new_gains: Ints64
+) -> None:
+    """Write the cut of a part: `nodes` with the one at `best` replaced by the children hit.
+
+    Without any (the leftovers), that node stays and is frozen. Open nodes start with a gain of 0.
+    """
+    shift = max(len(hit) - 1, 0)
+    for j in range(len(nodes)):
+        at = j if j <= best else j + shift
+        new_nodes[at] = nodes[j]
+        new_gains[at] = CLOSED if gains[j] == CLOSED or j == best else 0
+    for j in range(len(hit)):
+        new_nodes[best + j] = hit[j]
+        new_gains[best + j] = CLOSED if tree.weight[hit[j]] == 0 else 0
+
+
+@kernel
+def _add_gains(rows: Rows, tree: Tree, order: Ints64, nodes: Ints32, gains: Ints64) -> None:
+    """Sum, over the rows, what expanding each node would gain; nodes whose gain is CLOSED are left alone."""
+    for row in order:
+        at, stop = rows.start[row], rows.start[row + 1]
+        for j in range(len(nodes)):
+            if gains[j] == CLOSED:
+                continue
+            node = nodes[j]
+            at = first_at_least(rows.leaf, at, stop, tree.first_leaf[node])
+            weight, last = tree.weight[node], tree.last_leaf[node]
+            while at < stop and rows.leaf[at] < last:
+                child = child_towards(tree, node, rows.leaf[at])
+                gained, child_end = weight - tree.weight[child], tree.last_leaf[child]
+                while at < stop and rows.leaf[at] < child_end:
+                    gains[j] += gained * rows.times[at]
+                    at += 1
+
+
+@kernel
+def _spend(spent: Ints64, new_gains: Ints64, best: int, hits: int) -> None:
+    """Add a part's gains at the old nodes to what the largest part does not have."""
+    shift = max(hits - 1, 0)
+    for j in range(len(spent)):
+        if j != best:
+            spent[j] += new_gains[j if j < best else j + shift]
+
+
+@kernel
+def _leave(new_gains: Ints64, gains: Ints64, spent: Ints64, best: int, hits: int) -> None:
+    """Write the largest part's gains at the old nodes: the whole partition's less the other parts'."""
+    shift = max(hits - 1, 0)
+    for j in range(len(gains)):
+        if j != best and gains[j] != CLOSED:
+            new_gains[j if j < best else j + shift] = gains[j] - spent[j]

@@ -1,0 +1,195 @@
+"""The formats of logs, and how to tell them by a look at the first lines."""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from incrowd.errors import BadInputError, nearest
+from incrowd.logs.columns import find_columns, recognisable
+from incrowd.logs.source import HEAD_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from incrowd.logs.source import Source
+
+__all__ = [
+    "AOL_WIDTHS",
+    "FORMATS",
+    "Layout",
+    "choose_format",
+    "delimited_layout",
+    "json_keys",
+    "keyed_layout",
+]
+
+FORMATS = ("aol", "excite", "csv", "tsv", "jsonl", "parquet", "dat")
+
+_AOL_HEADER = ("anonid", "query", "querytime")
+_AOL_COLUMNS = {"user": 0, "query": 1, "time": 2, "url": 4}
+AOL_WIDTHS = (5, 3)  # with and without the two columns of the click
+_EXCITE_COLUMNS = {"user": 0, "time": 1, "query": 2}
+_ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*")
+_EXCITE_TIME = re.compile(r"\d{12}")
+_LINES_TO_LOOK_AT = 50
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How to read a log's rows.
+
+    Parameters
+    ----------
+    format
+        One of `FORMATS`.
+    columns
+        The position of each role's column, or its name where rows have keys.
+    width
+        How many fields a row has (delimited formats).
+    delimiter
+        What stands between them.
+    quoted
+        Whether fields may be quoted.
+    header
+        Whether the first row holds the names of the columns.
+    """
+
+    format: str
+    columns: Mapping[str, int | str]
+    width: int = 0
+    delimiter: str = "\t"
+    quoted: bool = False
+    header: bool = False
+
+    @property
+    def has_times(self) -> bool:
+        """Whether the log says when a query was asked."""
+        return "time" in self.columns
+
+
+def choose_format(source: Source, name: str, asked: Mapping[str, str] | None) -> str:
+    """Return the format that was asked for, or for ``"auto"`` the one that the file looks like."""
+    if name not in (*FORMATS, "auto"):
+        known = ("auto", *FORMATS)
+        raise BadInputError(f"format must be one of {', '.join(known)} (got '{name}'){nearest(name, known)}")
+    if name == "parquet" and not source.is_parquet:
+        raise BadInputError(f"{source.name} is not a Parquet file: choose another format (--format)")
+    if source.is_parquet and name not in ("auto", "parquet"):
+        raise BadInputError(
+            f"{source.name} is a Parquet file: read it with format parquet (--format parquet)"
+        )
+    return _recognise(source, asked) if name == "auto" else name
+
+
+def delimited_layout(source: Source, format_name: str, asked: Mapping[str, str] | None) -> Layout:
+    """Return the layout of a file with one row a line (aol, excite, csv, tsv)."""
+    if format_name in ("aol", "excite") and asked:
+        raise BadInputError(
+            f"columns cannot be chosen for format {format_name}: use format tsv (--format tsv)"
+        )
+    if format_name == "excite":
+        return Layout("excite", _EXCITE_COLUMNS, width=3)
+    lines = _first_lines(source)
+    if format_name == "aol":
+        header = _is_aol_header(lines[0])
+        widths = [line.count("\t") + 1 for line in lines[1 if header else 0 :]]
+        width = next((width for width in widths if width in AOL_WIDTHS), 5)
+        return Layout("aol", _AOL_COLUMNS, width=width, header=header)
+    delimiter = "\t" if format_name == "tsv" else _csv_delimiter(lines[0])
+    names = _csv_header(lines, delimiter) if format_name == "csv" else lines[0].split(delimiter)
+    columns = find_columns(names, asked, file=source.name)
+    return Layout(format_name, columns, len(names), delimiter, quoted=format_name == "csv", header=True)
+
+
+def keyed_layout(
+    source: Source, format_name: str, names: list[str], asked: Mapping[str, str] | None
+) -> Layout:
+    """Return the layout of a file whose rows have named values (jsonl, parquet)."""
+    positions = find_columns(names, asked, file=source.name)
+    return Layout(format_name, {role: names[position] for role, position in positions.items()})
+
+
+def json_keys(source: Source) -> list[str]:
+    """Return the keys of the first JSON objects of a file, in order of appearance."""
+    keys: dict[str, None] = {}
+    for line in _first_lines(source):
+        try:
+            row = msgspec.json.decode(line)
+        except msgspec.DecodeError:
+            continue
+        if isinstance(row, dict):
+            keys.update(dict.fromkeys(row))
+    if not keys:
+        raise BadInputError(
+            f"{source.name} has no JSON object in its first lines: choose another format (--format)"
+        )
+    return list(keys)
+
+
+def _recognise(source: Source, asked: Mapping[str, str] | None) -> str:
+    if source.is_parquet:
+        return "parquet"
+    lines = _first_lines(source)
+    suffix = next((suffix for suffix in reversed(source.suffixes) if suffix not in (".gz", ".zst")), "")
+    delimiter = _csv_delimiter(lines[0])
+    named = recognisable(_csv_header(lines, delimiter), asked)  # whether the first line names a log's columns
+    bare = not named and not asked
+    looks_like = {
+        "jsonl": lines[0].lstrip().startswith("{"),
+        "aol": not asked and (_is_aol_header(lines[0]) or (bare and any(map(_is_aol_row, lines)))),
+        "excite": bare and any(map(_is_excite_row, lines)),
+        "dat": suffix == ".dat",
+        "csv": suffix == ".csv" or (named and delimiter != "\t"),
+        "tsv": suffix in (".tsv", ".tab") or named,
+    }
+    found = next((name for name, so in looks_like.items() if so), None)
+    if found is None and any("\t" in line or "," in line for line in lines):
+        raise BadInputError(
+            f"{source.name} is in no format that incrowd recognises: name one of {', '.join(FORMATS)} (--format)"
+        )
+    return found or "dat"  # plain words between blanks
+
+
+def _first_lines(source: Source) -> list[str]:
+    """Return some first lines that are not blank."""
+    text = source.head.decode(errors="replace").removeprefix("\ufeff").replace("\r\n", "\n")
+    lines = text.split("\n")
+    if len(source.head) == HEAD_BYTES and len(lines) > 1:
+        lines.pop()  # it may be cut off
+    filled = [line for line in lines[:_LINES_TO_LOOK_AT] if line.strip()]
+    if not filled:
+        raise BadInputError(
+            f"{source.name} starts with blank lines only: give a file that starts with records"
+        )
+    return filled
+
+
+def _is_aol_header(line: str) -> bool:
+    return tuple(name.strip().casefold() for name in line.split("\t")[:3]) == _AOL_HEADER
+
+
+def _is_aol_row(line: str) -> bool:
+    fields = line.split("\t")
+    return len(fields) in AOL_WIDTHS and bool(_ISO_TIME.fullmatch(fields[2].strip()))
+
+
+def _is_excite_row(line: str) -> bool:
+    fields = line.split("\t")
+    return len(fields) == len(_EXCITE_COLUMNS) and bool(_EXCITE_TIME.fullmatch(fields[1].strip()))
+
+
+def _csv_delimiter(line: str) -> str:
+    return next((delimiter for delimiter in ",;\t" if delimiter in line), ",")
+
+
+def _csv_header(lines: list[str], delimiter: str) -> list[str]:
+    """Return the cells of the first record, which quotes may spread over several lines."""
+    try:
+        return next(csv.reader([line + "\n" for line in lines], delimiter=delimiter))
+    except csv.Error:
+        return [""]

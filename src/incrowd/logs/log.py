@@ -1,0 +1,167 @@
+"""A log that was read: queries or baskets in a temporary database, ready to become transactions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+import pyarrow as pa
+
+from incrowd.errors import BadInputError, nearest
+from incrowd.logs.account import account_of_reading, account_of_units
+from incrowd.logs.items import compress, count_kinds, look_up_words
+from incrowd.logs.tokens import TokenTable, one_word_each
+from incrowd.logs.units import Unit, asked_by_unit, make_units, parse_unit
+from incrowd.text.words import normalise, split_terms
+from incrowd.transactions import Transactions
+
+if TYPE_CHECKING:
+    from incrowd.logs.rejects import Rejects
+    from incrowd.logs.store import Store
+
+__all__ = ["ITEMS", "Log"]
+
+ITEMS = ("nouns", "terms", "queries", "raw")
+
+
+@dataclass(eq=False, repr=False)
+class Log:
+    """A query log or a file of baskets, on disk while it is open. Use it in a ``with``, or just let it go.
+
+    Parameters
+    ----------
+    name
+        The file's name.
+    format
+        What it was read as.
+    store
+        Where its rows are.
+    rejects
+        The lines that could not be read.
+    lines
+        How many lines (or Parquet rows) the file has.
+    bad_bytes
+        How many bytes were not UTF-8 and were replaced.
+    has_times
+        Whether it says when each query was asked.
+    rows
+        How many rows were read: lines less the header and the rejects.
+    summary
+        What `transactions` counted the last time, by name.
+    """
+
+    name: str
+    format: str
+    store: Store
+    rejects: Rejects
+    lines: int
+    bad_bytes: int
+    has_times: bool
+    rows: int
+    summary: dict[str, int] = field(default_factory=dict)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Delete the temporary files. What was counted stays known."""
+        self.store.close()
+
+    @property
+    def is_baskets(self) -> bool:
+        """Whether the file holds baskets of ready items, not queries."""
+        return self.format == "dat"
+
+    @property
+    def users(self) -> int:
+        """How many users (or baskets) the log has."""
+        if self.is_baskets:
+            return self.rows
+        return int(self.store.row('SELECT count(DISTINCT "user") FROM events')[0])
+
+    def transactions(
+        self, *, unit: str = "user", items: str | None = None, bags: bool = True
+    ) -> Transactions:
+        """Build one row of items for each privacy unit.
+
+        Parameters
+        ----------
+        unit
+            ``"user"``, or ``"session:GAP"``, as ``"session:30m"``: a pause longer than the gap starts a new row.
+            Baskets have one row for each record.
+        items
+            ``"nouns"`` (the nouns of WordNet and the words that it does not know; the default),
+            ``"terms"`` (all words but function words), ``"queries"``, or for baskets ``"raw"``.
+        bags
+            Whether to count repeats.
+
+        Returns
+        -------
+        Transactions
+            Rows ordered by user id and session (baskets: by line). Who has nothing left has an empty row.
+        """
+        chosen = self._check_items(items)
+        wanted = parse_unit(unit)
+        counts: dict[str, int] = {}
+        if self.is_baskets:
+            if wanted.gap is not None:
+                raise BadInputError("unit session needs a query log: baskets have one row for each record")
+        else:
+            make_units(self.store, wanted, has_times=self.has_times)
+            counts["queries"] = self._fill_tokens(wanted, chosen)
+        look_up_words(self.store, chosen)
+        counts |= count_kinds(self.store)
+        label = "record" if self.is_baskets else str(wanted)
+        return self._finish(label, chosen, counts, bags=bags)
+
+    def _check_items(self, items: str | None) -> str:
+        fitting = ("raw",) if self.is_baskets else ITEMS[:-1]
+        if items is None:
+            return fitting[0]
+        if items not in fitting:
+            what = "baskets" if self.is_baskets else "a query log"
+            hint = nearest(items, fitting)
+            raise BadInputError(f"items must be one of {', '.join(fitting)} for {what} (got '{items}'){hint}")
+        return items
+
+    def _fill_tokens(self, unit: Unit, items: str) -> int:
+        """Write the words (or the whole queries) of every unit; return how many queries there are."""
+        tokens = TokenTable(self.store)
+        queries = 0
+        for batch in asked_by_unit(self.store, unit, has_times=self.has_times):
+            texts = normalise(batch.column("query").cast(pa.string()))
+            words = one_word_each(texts) if items == "queries" else split_terms(texts)
+            tokens.add(np.array(batch.column("unit"), np.int32), words)
+            queries += len(batch)
+        return queries
+
+    def _finish(self, unit: str, items: str, counts: dict[str, int], *, bags: bool) -> Transactions:
+        rows = compress(self.store)
+        made = Transactions(rows.indptr, rows.items, rows.counts, rows.vocabulary, rows.owners, unit)
+        made = made if bags else made.as_sets()
+        self.summary = {
+            "lines": self.lines,
+            "rejected": len(self.rejects),
+            "bad_bytes": self.bad_bytes,
+            **counts,
+            "units": len(made),
+            "items": len(made.vocabulary),
+            "occurrences": made.occurrences,
+            "empty": made.empty_rows,
+        }
+        account = (
+            *account_of_reading(self.name, self.format, self.lines, self.rejects.counts, self.bad_bytes),
+            *account_of_units(unit.split(":", maxsplit=1)[0], items, self.summary),
+        )
+        return replace(made, account=account)
+
+    def __repr__(self) -> str:
+        users = "" if self.store.closed else f", {self.users:,} {'records' if self.is_baskets else 'users'}"
+        return (
+            f"Log({self.name}, {self.format}: {self.lines:,} lines{users}, "
+            f"{len(self.rejects):,} rejected{', closed' if self.store.closed else ''})"
+        )

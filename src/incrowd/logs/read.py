@@ -1,0 +1,216 @@
+"""Files into logs: recognise the format, stream the rows into a temporary database, set bad lines apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from incrowd.errors import BadInputError
+from incrowd.logs.blocks import BLOCK_BYTES, Block, BlockCutter
+from incrowd.logs.delimited import DelimitedParser
+from incrowd.logs.formats import Layout, choose_format, delimited_layout, json_keys, keyed_layout
+from incrowd.logs.jsonl import JsonParser
+from incrowd.logs.log import Log
+from incrowd.logs.parquet import parquet_columns, read_parquet
+from incrowd.logs.rejects import Rejects
+from incrowd.logs.rows import BLANK_LINE, Rows, accept
+from incrowd.logs.source import Source
+from incrowd.logs.store import Store
+from incrowd.logs.tokens import TokenTable, without_empty_words
+
+if TYPE_CHECKING:
+    import os
+
+__all__ = ["Progress", "read_baskets", "read_log"]
+
+Progress = Callable[[int, int], None]
+
+
+def read_log(
+    path: str | os.PathLike[str],
+    *,
+    format: str = "auto",  # noqa: A002 (the name that people expect)
+    columns: Mapping[str, str] | None = None,
+    memory: str | int = "4GB",
+    keep_rejected: bool = False,
+    progress: Progress | None = None,
+    block_bytes: int = BLOCK_BYTES,
+) -> Log:
+    """Read a query log, or a file of baskets, of any size.
+
+    Parameters
+    ----------
+    path
+        The file: plain, gzip or zstd.
+    format
+        ``"aol"``, ``"excite"``, ``"csv"``, ``"tsv"``, ``"jsonl"``, ``"parquet"``, ``"dat"``, or ``"auto"``.
+    columns
+        The names of the columns that are the ``user``, ``query``, ``time`` and ``url``, where they are not
+        the usual ones.
+    memory
+        How much memory to use; the rest waits in the temporary directory.
+    keep_rejected
+        Whether to keep the text of lines that cannot be read, not only their numbers.
+    progress
+        Called with (bytes done, bytes in all) now and then.
+    block_bytes
+        How much to read at once; the result does not depend on it.
+
+    Returns
+    -------
+    Log
+        The log, on disk until it is closed or let go.
+    """
+    source = Source(path)
+    name = choose_format(source, format, columns)
+    if name == "dat" and columns:
+        raise BadInputError("columns cannot be chosen for format dat: it has none")
+    layout = _layout(source, name, columns)
+    store = Store(memory)
+    try:
+        rejects = Rejects(store, keep_text=keep_rejected)
+        reader = _Reader(source, layout, store, rejects, progress=progress, block_bytes=block_bytes)
+        return reader.read_baskets() if name == "dat" else reader.read_events()
+    except BaseException:
+        store.close()
+        raise
+
+
+def read_baskets(
+    path: str | os.PathLike[str],
+    *,
+    memory: str | int = "4GB",
+    keep_rejected: bool = False,
+    progress: Progress | None = None,
+    block_bytes: int = BLOCK_BYTES,
+) -> Log:
+    """Read baskets: one record a line, items separated by white space, a blank line is a record with nothing.
+
+    The parameters are those of `read_log`.
+    """
+    return read_log(
+        path,
+        format="dat",
+        memory=memory,
+        keep_rejected=keep_rejected,
+        progress=progress,
+        block_bytes=block_bytes,
+    )
+
+
+def _layout(source: Source, name: str, columns: Mapping[str, str] | None) -> Layout:
+    if name == "dat":
+        return Layout("dat", {})
+    if name == "jsonl":
+        return keyed_layout(source, name, json_keys(source), columns)
+    if name == "parquet":
+        return keyed_layout(source, name, parquet_columns(source), columns)
+    return delimited_layout(source, name, columns)
+
+
+class _Reader:
+    """One reading of one file."""
+
+    def __init__(
+        self,
+        source: Source,
+        layout: Layout,
+        store: Store,
+        rejects: Rejects,
+        *,
+        progress: Progress | None,
+        block_bytes: int,
+    ) -> None:
+        self._source = source
+        self._layout = layout
+        self._store = store
+        self._rejects = rejects
+        self._progress = progress
+        self._cutter = BlockCutter(
+            rejects.add, quoted_by=layout.delimiter if layout.quoted else None, block_bytes=block_bytes
+        )
+
+    def read_events(self) -> Log:
+        """Fill the table `events`."""
+        self._store.run('CREATE TABLE events ("user" VARCHAR, time BIGINT, query VARCHAR, url VARCHAR)')
+        kept = 0
+        for rows in self._rows():
+            table = accept(rows, self._rejects)
+            self._store.insert("events", table)
+            kept += len(table)
+        if not kept and not self._rejects:
+            raise BadInputError(
+                f"{self._source.name} has a header and no rows below it: give a file with records"
+            )
+        return self._log(kept)
+
+    def read_baskets(self) -> Log:
+        """Fill the tables `units`, `tokens` and `words`."""
+        self._store.run("CREATE TABLE units (unit INTEGER, owner VARCHAR)")
+        tokens = TokenTable(self._store)
+        kept = 0
+        for block in self._blocks():
+            units = np.arange(kept, kept + len(block), dtype=np.int32)
+            owners = pc.cast(pa.array(block.lines), pa.string())
+            self._store.insert("units", pa.table({"unit": units, "owner": owners}))
+            tokens.add(units, _baskets(block))
+            kept += len(block)
+        return self._log(kept)
+
+    def _rows(self) -> Iterator[Rows]:
+        layout = self._layout
+        if layout.format == "parquet":
+            for rows in read_parquet(self._source, layout, self._report):
+                self._cutter.line += len(rows.lines)
+                yield rows
+            return
+        parser = (JsonParser if layout.format == "jsonl" else DelimitedParser)(layout, self._rejects)
+        header_to_come = layout.header
+        for block in self._blocks():
+            records = block
+            while header_to_come and len(records):
+                header_to_come = self._is_blank_line(records)
+                records = records.without_first()
+            if len(records):
+                yield from parser.parse(records)
+
+    def _is_blank_line(self, block: Block) -> bool:
+        """Whether the block's first record is blank; if so it is a reject."""
+        blank = not block.data[: int(block.ends[0])].strip()
+        if blank:
+            self._rejects.add(int(block.lines[0]), BLANK_LINE, "")
+        return blank
+
+    def _blocks(self) -> Iterator[Block]:
+        with self._source.open() as stream:
+            for block in self._cutter.blocks(stream):
+                yield block
+                self._report(stream.stored_bytes_read)
+
+    def _report(self, done: int) -> None:
+        if self._progress:
+            self._progress(done, self._source.size)
+
+    def _log(self, rows: int) -> Log:
+        return Log(
+            name=self._source.name,
+            format=self._layout.format,
+            store=self._store,
+            rejects=self._rejects,
+            lines=self._cutter.line,
+            bad_bytes=self._cutter.bad_bytes,
+            has_times=self._layout.has_times,
+            rows=rows,
+        )
+
+
+def _baskets(block: Block) -> pa.ListArray:
+    """Split each record at white space."""
+    texts = pa.StringArray.from_buffers(
+        len(block), pa.py_buffer(np.concatenate(([0], block.ends)).astype(np.int32)), pa.py_buffer(block.data)
+    )
+    return without_empty_words(pc.utf8_split_whitespace(texts))

@@ -1,0 +1,132 @@
+"""A DuckDB database in a temporary directory: what does not fit in memory waits on the disk."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+import weakref
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+
+from incrowd.errors import BadInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+__all__ = ["Store", "parse_memory"]
+
+# The rest is for blocks on their way in, rows on their way out, and Python itself.
+_DATABASE_SHARE = 0.2
+_LEAST_MEMORY = 640 * 1000**2
+_LEAST_DATABASE = 256 * 1024**2
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
+_BATCH_ROWS = 500_000
+
+
+def parse_memory(text: str | int) -> int:
+    """Return a number of bytes for a size such as ``"4GB"``, ``"800MiB"`` or ``"1.5g"``."""
+    match = _SIZE.fullmatch(str(text))
+    if not match:
+        raise BadInputError(f"memory must be a size like 4GB or 800MB (got '{text}')")
+    number, prefix, binary = match.groups()
+    size = int(float(number) * (1024 if binary else 1000) ** " kmgt".index(prefix.lower() or " "))
+    if size < _LEAST_MEMORY:
+        raise BadInputError(f"memory must be at least 640MB (got '{text}')")
+    return size
+
+
+class Store:
+    """Tables on disk that are deleted with this object, whatever happens.
+
+    Parameters
+    ----------
+    memory
+        How much memory the whole reading may take, as text.
+    """
+
+    def __init__(self, memory: str | int = "4GB") -> None:
+        limit = max(int(parse_memory(memory) * _DATABASE_SHARE), _LEAST_DATABASE)
+        self._memory = memory
+        self._directory = tempfile.mkdtemp(prefix="incrowd-")
+        self._delete = weakref.finalize(self, shutil.rmtree, self._directory, ignore_errors=True)
+        with self._plain_errors():
+            self._connection = duckdb.connect(
+                ":memory:",
+                config={
+                    "memory_limit": f"{limit // 1024}KiB",
+                    "temp_directory": str(Path(self._directory) / "spilled"),
+                    "preserve_insertion_order": False,
+                },
+            )
+            self._connection.execute("SET enable_progress_bar = false")
+
+    @property
+    def closed(self) -> bool:
+        """Whether the tables are gone."""
+        return not self._delete.alive
+
+    def close(self) -> None:
+        """Close the database and delete its files."""
+        if not self.closed:
+            self._connection.close()
+            self._delete()
+
+    def run(self, sql: str, **views: pa.Table) -> None:
+        """Execute a statement; `views` are Arrow tables that it may read by name."""
+        with self._plain_errors(), self._cursor(views) as cursor:
+            cursor.execute(sql)
+
+    def insert(self, table: str, rows: pa.Table) -> None:
+        """Append Arrow rows, whose columns are the table's, in order."""
+        self.run(f"INSERT INTO {table} FROM new_rows", new_rows=rows)
+
+    def row(self, sql: str) -> tuple[Any, ...]:
+        """Return the only row of a query."""
+        with self._plain_errors(), self._cursor({}) as cursor:
+            return tuple(cursor.execute(sql).fetchall()[0])
+
+    def batches(self, sql: str) -> Iterator[pa.RecordBatch]:
+        """Yield a query's rows, some at a time; other statements may run in between."""
+        with self._plain_errors(), self._cursor({}) as cursor:
+            yield from cursor.sql(sql).to_arrow_reader(_BATCH_ROWS)
+
+    def table(self, sql: str) -> pa.Table:
+        """Return all of a query's rows."""
+        with self._plain_errors(), self._cursor({}) as cursor:
+            return cursor.sql(sql).to_arrow_table()
+
+    @contextmanager
+    def _cursor(self, views: dict[str, pa.Table]) -> Iterator[Any]:
+        if self.closed:
+            raise BadInputError("the log is closed: read it again (read_log)")
+        cursor = self._connection.cursor()
+        try:
+            for name, rows in views.items():
+                cursor.register(name, rows)
+            yield cursor
+        finally:
+            cursor.close()
+
+    @contextmanager
+    def _plain_errors(self) -> Iterator[None]:
+        """Turn the database's errors into a line that says what to do and quotes no record."""
+        try:
+            yield
+        except duckdb.OutOfMemoryException:
+            raise BadInputError(
+                f"memory of {self._memory} is too small for this input: raise it (--memory)"
+            ) from None
+        except duckdb.IOException:
+            raise BadInputError(
+                f"{tempfile.gettempdir()} is full or not writable: free space there or set TMPDIR to another directory"
+            ) from None
+        except (duckdb.Error, pa.ArrowException) as error:
+            raise BadInputError(
+                f"the log could not be stored ({type(error).__name__}): please report this"
+            ) from None

@@ -1,0 +1,64 @@
+"""Who used which word: the table between texts and transactions, kept in the store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from incrowd.logs.store import Store
+
+__all__ = ["TokenTable", "one_word_each", "without_empty_words"]
+
+
+class TokenTable:
+    """Two tables: `tokens` (unit, word) with one row per occurrence, and `words` (word, text, occurrences).
+
+    Texts are numbered batch by batch, so one text may have several numbers: they meet again when the words
+    are looked up. That keeps memory bounded however many texts there are.
+
+    Parameters
+    ----------
+    store
+        Where the tables are; older ones are replaced.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._next_word = 0
+        store.run("CREATE OR REPLACE TABLE tokens (unit INTEGER, word BIGINT)")
+        store.run("CREATE OR REPLACE TABLE words (word BIGINT, text VARCHAR, occurrences BIGINT)")
+
+    def add(self, units: npt.NDArray[np.int32], words: pa.ListArray) -> None:
+        """Append each unit's words, one list for each element of `units`."""
+        encoded = words.flatten().dictionary_encode()
+        codes = np.array(encoded.indices, dtype=np.int64)
+        texts = encoded.dictionary
+        numbers = np.arange(self._next_word, self._next_word + len(texts))
+        lengths = np.diff(np.array(words.offsets))
+        self._store.insert(
+            "tokens", pa.table({"unit": np.repeat(units, lengths), "word": codes + self._next_word})
+        )
+        occurrences = np.bincount(codes, minlength=len(texts))
+        self._store.insert("words", pa.table({"word": numbers, "text": texts, "occurrences": occurrences}))
+        self._next_word += len(texts)
+
+
+def one_word_each(texts: pa.StringArray) -> pa.ListArray:
+    """Return each text as a list of that text alone; an empty text as an empty list."""
+    return without_empty_words(
+        pa.ListArray.from_arrays(pa.array(np.arange(len(texts) + 1, dtype=np.int32)), texts)
+    )
+
+
+def without_empty_words(lists: pa.ListArray) -> pa.ListArray:
+    """Return the lists less their empty words."""
+    words = lists.flatten()
+    kept = np.array(pc.not_equal(words, ""), dtype=np.bool_)
+    kept_before = np.concatenate(([0], np.cumsum(kept, dtype=np.int32)))
+    offsets = kept_before[np.array(lists.offsets) - lists.offsets[0].as_py()]
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), words.filter(pa.array(kept)))

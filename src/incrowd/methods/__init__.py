@@ -1,0 +1,103 @@
+"""The methods by name: what the command line, the comparison, the report and the tests iterate over."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from incrowd.claims import Kind
+from incrowd.errors import BadInputError, nearest
+from incrowd.methods.classes import WITHHELD, Classes
+from incrowd.methods.partition import partition
+
+__all__ = [
+    "METHODS",
+    "PROMISES",
+    "WITHHELD",
+    "Classes",
+    "describe_methods",
+    "method_named",
+    "method_parameters",
+    "read_parameters",
+    "variants",
+]
+
+Method = Callable[..., Classes]
+METHODS: Mapping[str, Method] = {"partition": partition}
+PROMISES: Mapping[str, Kind] = {"partition": "k-anonymity"}
+COMMON = ("transactions", "taxonomy", "k", "seed")
+
+
+def method_named(name: str) -> Method:
+    """Return a method, or say which name comes nearest."""
+    if name not in METHODS:
+        known = ", ".join(METHODS)
+        raise BadInputError(f"method '{name}' is unknown; choose from {known}{nearest(name, METHODS)}")
+    return METHODS[name]
+
+
+def method_parameters(name: str) -> dict[str, inspect.Parameter]:
+    """Return the parameters of a method beyond those that all have."""
+    signature = inspect.signature(method_named(name))
+    return {key: value for key, value in signature.parameters.items() if key not in COMMON}
+
+
+def read_parameters(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Check a method's own parameters and turn their texts into values; defaults are filled in."""
+    known = method_parameters(name)
+    hints = get_type_hints(method_named(name))
+    for key in given:
+        if key not in known:
+            choice = ", ".join(known) or "none"
+            raise BadInputError(
+                f"method {name} has no parameter '{key}' (it has: {choice}){nearest(key, known)}"
+            )
+    return {
+        key: _value(key, given[key], hints[key]) if key in given else parameter.default
+        for key, parameter in known.items()
+    }
+
+
+def describe_methods() -> list[dict[str, Any]]:
+    """Return every method's name, promise, summary and own parameters, for people."""
+    return [
+        {
+            "name": name,
+            "promise": PROMISES[name],
+            "summary": (inspect.getdoc(method) or "").partition("\n")[0],
+            "parameters": [_describe(name, parameter) for parameter in method_parameters(name).values()],
+        }
+        for name, method in METHODS.items()
+    ]
+
+
+def _describe(method: str, parameter: inspect.Parameter) -> str:
+    kind = get_type_hints(METHODS[method])[parameter.name]
+    choice = "|".join(map(str, get_args(kind))) if get_origin(kind) is Literal else kind.__name__
+    return f"{parameter.name}={choice} (default {parameter.default})"
+
+
+def variants(name: str) -> list[dict[str, Any]]:
+    """Return settings of a method's own parameters that together use every named choice at least once."""
+    hints = get_type_hints(method_named(name))
+    choices = {
+        key: get_args(hints[key]) for key in method_parameters(name) if get_origin(hints[key]) is Literal
+    }
+    most = max((len(values) for values in choices.values()), default=1)
+    return [{key: values[min(i, len(values) - 1)] for key, values in choices.items()} for i in range(most)]
+
+
+def _value(name: str, value: Any, kind: Any) -> Any:
+    """Read one parameter as its annotated type."""
+    if get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            choice = ", ".join(map(str, get_args(kind)))
+            raise BadInputError(
+                f"{name} must be one of {choice} (got '{value}'){nearest(str(value), get_args(kind))}"
+            )
+        return value
+    try:
+        return kind(value)
+    except (TypeError, ValueError):
+        raise BadInputError(f"{name} must be of type {kind.__name__} (got '{value}')") from None

@@ -1,0 +1,289 @@
+"""What is published: records, the taxonomy that explains them, a manifest and a report."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from incrowd.audit import RELEASE_FORMAT, Audit, Originals, audit
+from incrowd.claims import Claim
+from incrowd.errors import BadInputError, ClaimError, IncrowdError
+from incrowd.folder import appearing, check_free
+from incrowd.methods.classes import WITHHELD, Classes
+from incrowd.metrics import Losses, measure_losses
+from incrowd.records import RECORDS_SCHEMA, Records, records_of
+from incrowd.report.page import render_report
+from incrowd.taxonomy.tree import Taxonomy
+from incrowd.textforms import TEXT_FORMS, check_forms, write_text_form
+from incrowd.transactions import Transactions
+from incrowd.version import __version__
+
+__all__ = ["Release", "check_map", "check_out", "is_release", "read_map"]
+
+MAP_SCHEMA = pa.schema([("owner", pa.string()), ("row", pa.int64())])
+FILES = {"records.parquet", "taxonomy.parquet", "manifest.json", "report.html"} | {
+    f"records.{form}" for form in TEXT_FORMS
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """The result of a method, ready to be written. It holds the originals too: keep the object private.
+
+    Parameters
+    ----------
+    method, parameters
+        How it was made; the parameters include k and the seed.
+    claim
+        What is promised of it.
+    transactions, taxonomy, classes
+        What it was made from, and what the method decided.
+    """
+
+    method: str
+    parameters: Mapping[str, Any]
+    claim: Claim
+    transactions: Transactions
+    taxonomy: Taxonomy
+    classes: Classes
+
+    @cached_property
+    def records(self) -> Records:
+        """The published records, sorted, and (privately) who owns which."""
+        return records_of(self.classes, self.taxonomy)
+
+    @cached_property
+    def losses(self) -> Losses:
+        """What the release loses of the originals."""
+        return measure_losses(self.transactions, self.taxonomy, self.classes)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many records came in, went out, were withheld; how many distinct ones; the smallest class."""
+        return {
+            "records_in": len(self.transactions),
+            "records_out": self.records.rows,
+            "withheld": self.classes.withheld,
+            "groups": len(self.records),
+            "k_min": int(self.records.sizes.min(initial=self.records.rows)),
+            "labels": len(self.records.labels),
+        }
+
+    @property
+    def account(self) -> tuple[str, ...]:
+        """What was done to the data, in order."""
+        counts, tree = self.counts, self.taxonomy
+        withheld = f" {counts['withheld']:,} hold nothing and are withheld." if counts["withheld"] else ""
+        placed = f"Placed {len(self.transactions.vocabulary):,} distinct items on the taxonomy {tree.name}"
+        shape = f"({len(tree):,} nodes, {tree.leaf_count:,} leaves, {tree.height} levels)"
+        grouped = f"Grouped {counts['records_out']:,} records by method {self.method}"
+        outcome = f"into {counts['groups']:,} distinct ones, each shared by at least {counts['k_min']:,}"
+        return (
+            *self.transactions.account,
+            f"{placed} {shape}.",
+            f"Took {counts['records_in']:,} records.{withheld}",
+            f"{grouped} {outcome}.",
+        )
+
+    def table(self) -> pa.Table:
+        """Return the published records as an Arrow table."""
+        return pa.Table.from_batches(self.records.batches(), schema=RECORDS_SCHEMA)
+
+    def manifest(self) -> dict[str, Any]:
+        """Return what the release says of itself."""
+        return {
+            "format": RELEASE_FORMAT,
+            "incrowd": __version__,
+            "method": self.method,
+            "parameters": dict(self.parameters),
+            "claim": {
+                **msgspec.to_builtins(self.claim),
+                "in_words": self.claim.in_words,
+                "not_promised": self.claim.not_promised,
+            },
+            "counts": self.counts,
+            "losses": msgspec.to_builtins(self.losses),
+            "account": [f"{number}. {step}" for number, step in enumerate(self.account, 1)],
+        }
+
+    def write(
+        self,
+        path: str | Path,
+        *,
+        force: bool = False,
+        text_forms: Sequence[str] = (),
+        private_map: str | Path | None = None,
+        map_notes: Mapping[str, str] | None = None,
+        step: Callable[[str], None] = lambda _: None,
+    ) -> Audit:
+        """Write the release to a directory, audit what was written, and only then give it its name.
+
+        Parameters
+        ----------
+        path
+            The directory to make.
+        force
+            Replace a release that is there already (and nothing else).
+        text_forms
+            Any of ``jsonl``, ``csv``, ``dat``, beside Parquet.
+        private_map
+            Where to write which owner got which row (mode 0600). Never publish that file.
+        map_notes
+            What an auditor needs to read the originals again; kept in the map only.
+        step
+            Called with ``"write"`` and ``"audit"`` as each begins.
+
+        Raises
+        ------
+        ClaimError
+            The audit does not confirm the claim; nothing was published.
+        """
+        path = Path(path)
+        check_forms(text_forms)
+        check_out(path, force=force)
+        if private_map is not None:
+            check_map(Path(private_map), path, force=force)
+        with appearing(path) as draft:
+            step("write")
+            draft.mkdir()
+            self._write_files(draft, text_forms)
+            step("audit")
+            result = self._audit(draft)
+            step("write")
+            if private_map is not None:
+                self._write_map(Path(private_map), map_notes or {})
+        return result
+
+    def _write_files(self, draft: Path, text_forms: Sequence[str]) -> None:
+        with pq.ParquetWriter(draft / "records.parquet", RECORDS_SCHEMA, compression="zstd") as writer:
+            for batch in self.records.batches():
+                writer.write_batch(batch)
+        pq.write_table(self._taxonomy_table(), draft / "taxonomy.parquet", compression="zstd")
+        for form in dict.fromkeys(text_forms):
+            write_text_form(draft, form, self._text_rows())
+        manifest = self.manifest()
+        text = json.dumps(manifest, indent=2, ensure_ascii=False)
+        (draft / "manifest.json").write_text(text + "\n", encoding="utf-8")
+        (draft / "report.html").write_text(
+            render_report(manifest, self.records, self.taxonomy, self.classes), encoding="utf-8"
+        )
+
+    def _text_rows(self) -> Iterator[tuple[list[str], list[int]]]:
+        for batch in self.records.batches():
+            columns = batch.to_pydict()
+            yield from zip(columns["items"], columns["counts"], strict=True)
+
+    def _taxonomy_table(self) -> pa.Table:
+        """Return the published nodes and all above them; no other label leaves."""
+        tree = self.taxonomy
+        nodes = tree.ancestors(self.classes.nodes)
+        # A concept's "this very concept" leaf has the concept's own label: one row stands for both.
+        own_leaf = (tree.parent[nodes] >= 0) & np.equal(*_label_pair(tree, nodes))
+        nodes = nodes[~own_leaf]
+        above = tree.parent[nodes]
+        parents = tree.labels_of(np.maximum(above, 0)).to_pylist()
+        return pa.table(
+            {
+                "label": tree.labels_of(nodes),
+                "parent": pa.array(
+                    [p if a >= 0 else None for p, a in zip(parents, above, strict=True)], pa.string()
+                ),
+                "level": pa.array(tree.level[nodes], pa.int32()),
+                "leaves": pa.array(tree.last_leaf[nodes] - tree.first_leaf[nodes], pa.int32()),
+            }
+        )
+
+    def _audit(self, draft: Path) -> Audit:
+        originals = Originals(self.transactions, self.taxonomy, self.records.row_of.tolist())
+        try:
+            result = audit(draft, originals=originals)
+        except IncrowdError as error:
+            raise ClaimError(f"the release could not be audited, so nothing was published: {error}") from None
+        if not result.holds:
+            raise ClaimError(
+                f"the audit does not confirm the release, so nothing was published: {result.problems[0]}"
+            )
+        return result
+
+    def _write_map(self, path: Path, notes: Mapping[str, str]) -> None:
+        rows = self.records.row_of
+        published = pa.array(np.flatnonzero(rows != WITHHELD))
+        table = pa.table(
+            [self.transactions.owners.take(published), pa.array(rows).take(published)],
+            schema=MAP_SCHEMA.with_metadata(dict(notes)),
+        )
+        with appearing(path) as draft:
+            os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            pq.write_table(table, draft, compression="zstd")
+
+    def __repr__(self) -> str:
+        counts = self.counts
+        return (
+            f"Release({self.method}: {self.claim.in_words} {counts['records_out']:,} records, "
+            f"{counts['withheld']:,} withheld, NCP {self.losses.ncp:.2%}, GGD {self.losses.ggd_norm:.2%})"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = {**self.counts, **msgspec.to_builtins(self.losses)}
+        cells = "".join(f"<tr><th>{name}</th><td>{value:,.4g}</td></tr>" for name, value in rows.items())
+        return f"<p><b>{self.method}</b>: {self.claim.in_words}</p><table>{cells}</table>"
+
+
+def _label_pair(tree: Taxonomy, nodes: Any) -> tuple[Any, Any]:
+    """Return the labels of some nodes and of their parents (the root stands in for its own)."""
+    own = tree.labels_of(nodes).to_numpy(zero_copy_only=False)
+    return own, tree.labels_of(np.maximum(tree.parent[nodes], 0)).to_numpy(zero_copy_only=False)
+
+
+def is_release(path: Path) -> bool:
+    """Tell whether a directory holds a release and nothing else."""
+    if not path.is_dir() or not {file.name for file in path.iterdir()} <= FILES:
+        return False
+    try:
+        manifest = json.loads((path / "manifest.json").read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(manifest, dict) and manifest.get("format") == RELEASE_FORMAT
+
+
+def check_out(path: Path, *, force: bool) -> None:
+    """Refuse an output directory that cannot be made."""
+    check_free(path, force=force, ours=is_release, what="output directory")
+
+
+def check_map(path: Path, out: Path, *, force: bool) -> None:
+    """Refuse a private map that would be published, or that would replace another file."""
+    if path.absolute().is_relative_to(out.absolute()):
+        raise BadInputError(f"private map {path} must not lie inside the release; it tells who is who")
+    check_free(path, force=force, ours=_is_map, what="private map")
+
+
+def read_map(path: Path) -> tuple[dict[str, int], dict[str, str]]:
+    """Read a private map: the row of each owner, and the notes for reading the originals again."""
+    try:
+        table = pq.read_table(path)
+    except (OSError, pa.ArrowException):
+        raise BadInputError(
+            f"private map {path} cannot be read; give the file that --private-map wrote"
+        ) from None
+    if table.schema.names != MAP_SCHEMA.names:
+        raise BadInputError(f"private map {path} must have the columns owner and row")
+    notes = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
+    return dict(zip(table["owner"].to_pylist(), table["row"].to_pylist(), strict=True)), notes
+
+
+def _is_map(path: Path) -> bool:
+    try:
+        return bool(pq.read_schema(path).equals(MAP_SCHEMA))
+    except (OSError, pa.ArrowException):
+        return False

@@ -1,0 +1,1 @@
+"""Results shown to people: the terminal's tables and the release's page."""

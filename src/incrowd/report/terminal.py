@@ -1,0 +1,201 @@
+"""Results on the terminal, in words and tables that a person understands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from incrowd.audit import Audit
+    from incrowd.pipeline import Outcome
+
+__all__ = [
+    "show_audit",
+    "show_demo",
+    "show_methods",
+    "show_outcome",
+    "show_problems",
+    "show_release",
+    "show_shape",
+]
+
+LOSSES = {
+    "ncp": "uncertainty of the original items (NCP)",
+    "ggd_norm": "distance to the originals (GGD / occurrences)",
+    "ic_norm": "the same on a logarithmic scale (IC)",
+    "kept_exactly": "items published as the very item",
+}
+EXAMPLES = 5
+EXAMPLE_ITEMS = 8
+
+
+def show_outcome(outcome: Outcome) -> None:
+    """Show what came of a job: the promise, the numbers, the files."""
+    console = Console()
+    release, result = outcome.release, outcome.audit
+    console.print(_verdict(result))
+    console.print()
+    console.print(_numbers_table(outcome))
+    console.print()
+    console.print(_losses_table(release.manifest()["losses"]))
+    console.print()
+    seconds = ", ".join(
+        f"{name} {value:.2f}" for name, value in outcome.seconds.items() if value and name != "total"
+    )
+    console.print(f"Took {outcome.seconds['total']:.2f} s ({seconds}).", style="dim", highlight=False)
+    _show_files(console, outcome)
+
+
+def show_demo(outcome: Outcome) -> None:
+    """Show the outcome of the demo, some of its records, and what to do next."""
+    show_outcome(outcome)
+    console = Console()
+    console.print()
+    console.print(_examples_table(outcome.out))
+    console.print()
+    console.print("Next: open the report in a browser, or try it on your own log:", highlight=False)
+    console.print("  incrowd anonymize YOUR_LOG --out release --k 5", style="bold", highlight=False)
+
+
+def show_audit(result: Audit) -> None:
+    """Show the verdict, what was checked, and what is wrong."""
+    console = Console()
+    console.print(_verdict(result))
+    for check in result.checks:
+        console.print(f"  checked: {check}", highlight=False)
+    for problem in result.problems:
+        console.print(f"  problem: {problem}", style="red", highlight=False)
+
+
+def show_release(directory: Path, manifest: Mapping[str, Any]) -> None:
+    """Show what a release says of itself, and some of its records."""
+    console = Console()
+    console.print(Text(manifest["claim"]["in_words"], style="bold"))
+    for line in manifest["claim"]["not_promised"]:
+        console.print(f"  {line}", style="dim", highlight=False)
+    counts = manifest["counts"]
+    console.print(
+        f"\n{counts['records_out']:,} records, {counts['groups']:,} distinct, the smallest class {counts['k_min']:,}; "
+        f"{counts['withheld']:,} withheld; method {manifest['method']}.\n",
+        highlight=False,
+    )
+    console.print(_losses_table(manifest["losses"]))
+    console.print()
+    console.print(_examples_table(directory))
+    console.print("\nWhat was done:", highlight=False)
+    for step in manifest["account"]:
+        console.print(f"  {step}", highlight=False)
+
+
+def show_methods(described: Sequence[Mapping[str, Any]]) -> None:
+    """List the methods."""
+    table = Table(box=None, pad_edge=False)
+    for title in ("method", "promise", "what it does", "parameters (--set)"):
+        table.add_column(title, overflow="fold")
+    for method in described:
+        table.add_row(method["name"], method["promise"], method["summary"], "\n".join(method["parameters"]))
+    Console().print(table)
+
+
+def show_shape(shape: Mapping[str, Any]) -> None:
+    """Show a taxonomy's shape."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_row("taxonomy", Text(shape["taxonomy"]))
+    for name in ("nodes", "leaves", "inner_nodes", "levels", "single_children"):
+        table.add_row(name.replace("_", " "), f"{shape[name]:,}")
+    table.add_row("root", Text(shape["root"]))
+    table.add_row("widest node", Text(f"{shape['widest_node']} ({shape['children_of_widest']:,} children)"))
+    table.add_row("nodes by level", ", ".join(f"{n:,}" for n in shape["nodes_by_level"]))
+    Console().print(table)
+
+
+def show_problems(found: Mapping[str, Any]) -> None:
+    """Show a taxonomy file's problems, or that it has none."""
+    console = Console()
+    for problem in found["problems"]:
+        console.print(problem, style="red", highlight=False)
+    if not found["problems"]:
+        console.print("no problems", style="green")
+        show_shape(found["shape"])
+
+
+def _verdict(result: Audit) -> Text:
+    if result.holds:
+        return Text.assemble(("The audit confirms: ", "bold green"), (result.claim.in_words, "bold"))
+    return Text.assemble(("The claim does NOT hold: ", "bold red"), (result.claim.in_words, "bold"))
+
+
+def _numbers_table(outcome: Outcome) -> Table:
+    """Return the way from lines to records, with what was left out and why."""
+    summary, counts = outcome.log.summary, outcome.release.counts
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(justify="right", style="bold")
+    table.add_column()
+    rejected = ", ".join(f"{n:,} {reason}" for reason, n in sorted(outcome.log.rejects.counts.items()))
+    table.add_row(f"{summary['lines']:,}", f"lines read as {outcome.log.format}")
+    if rejected:
+        table.add_row(f"{summary['rejected']:,}", f"lines rejected ({rejected})")
+    if summary["bad_bytes"]:
+        table.add_row(f"{summary['bad_bytes']:,}", "bad bytes replaced")
+    unit = outcome.release.claim.unit
+    table.add_row(f"{counts['records_in']:,}", f"{unit}s found")
+    if outcome.unlisted:
+        table.add_row(f"{outcome.listed:,}", f"distinct items listed in {outcome.release.taxonomy.name}")
+        table.add_row(f"{outcome.unlisted:,}", f"distinct items not listed ({_unlisted(outcome)})")
+    table.add_row(
+        f"{counts['withheld']:,}",
+        f"{unit}s withheld" + (": nothing of theirs was left" if counts["withheld"] else ""),
+    )
+    table.add_row(f"{counts['records_out']:,}", f"records published, {counts['groups']:,} distinct")
+    table.add_row(f"{counts['k_min']:,}", "share the rarest record")
+    return table
+
+
+def _unlisted(outcome: Outcome) -> str:
+    kept = outcome.release.parameters.get("unlisted") != "drop"
+    return "kept in a branch of their own" if kept else "removed"
+
+
+def _losses_table(losses: Mapping[str, float]) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(justify="right", style="bold")
+    table.add_column()
+    for name, meaning in LOSSES.items():
+        table.add_row(f"{losses[name]:.1%}", meaning)
+    table.add_row(f"{losses['avg_length']:.2f}", "items in a published record, on average")
+    table.add_row(f"{losses['avg_level']:.2f}", "level of a published item, on average (root = 1)")
+    return table
+
+
+def _examples_table(directory: Path) -> Table:
+    """Return some published records, evenly spaced through the file."""
+    records = pq.read_table(directory / "records.parquet")
+    groups: list[tuple[int, list[str]]] = []
+    table = Table(box=None, pad_edge=False, title="Some published records", title_justify="left")
+    table.add_column("shared by", justify="right", style="bold")
+    table.add_column("record")
+    rows = records.column("items").to_pylist()
+    for items in rows:
+        if groups and groups[-1][1] == items:
+            groups[-1] = (groups[-1][0] + 1, items)
+        else:
+            groups.append((1, items))
+    for i in range(EXAMPLES):
+        shared, items = groups[i * len(groups) // EXAMPLES]
+        more = f" and {len(items) - EXAMPLE_ITEMS} more" if len(items) > EXAMPLE_ITEMS else ""
+        table.add_row(f"{shared:,}", Text(" · ".join(items[:EXAMPLE_ITEMS]) + more))
+    return table
+
+
+def _show_files(console: Console, outcome: Outcome) -> None:
+    out = outcome.out
+    console.print(f"Release: {out}/", highlight=False, soft_wrap=True)
+    console.print(f"Report:  {out / 'report.html'}", highlight=False, soft_wrap=True)
+    if outcome.rejects_file:
+        console.print(f"Rejects: {outcome.rejects_file}", highlight=False, soft_wrap=True)

@@ -1,0 +1,74 @@
+"""A made tree over sorted items: each F neighbours get a parent, level by level, up to one root."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from incrowd.errors import BadInputError
+from incrowd.taxonomy.tree import Taxonomy
+from incrowd.transactions import Transactions
+
+__all__ = ["balanced", "made_tree", "unused_label"]
+
+Ints = npt.NDArray[np.int32]
+LEAST_FAN_OUT = 2
+INTEGER = r"^-?[0-9]{1,18}$"
+NUMBER = r"^-?[0-9]+(\.[0-9]+)?$"
+
+
+def balanced(transactions: Transactions, fan_out: int = 5) -> Taxonomy:
+    """Build the balanced tree over the items that occur (partition.txt, section 5.1.2).
+
+    Items are sorted as numbers if all of them are numbers, else by code point. The made nodes are called
+    ``group LEVEL.INDEX``: their labels never quote an item.
+    """
+    if fan_out < LEAST_FAN_OUT:
+        raise BadInputError(f"balanced:F needs a fan-out F of at least {LEAST_FAN_OUT} (got {fan_out})")
+    items = transactions.vocabulary
+    if not len(items):
+        raise BadInputError("balanced: there are no items to build a taxonomy on; every record is empty")
+    order = _sort_order(items)
+    parent, labels = made_tree(
+        items.take(pa.array(order)), fan_out, unused_label("group", items), root="anything"
+    )
+    tree = Taxonomy.from_parents(parent, labels, name=f"balanced:{fan_out}")
+    leaf = np.empty(len(items), dtype=np.int32)
+    leaf[order] = np.arange(len(items), dtype=np.int32)
+    return Taxonomy(tree.parent, tree.end, tree.labels, tree.name, items=items, item_leaf=leaf)
+
+
+def made_tree(leaves: pa.Array, fan_out: int, prefix: str, *, root: str) -> tuple[Ints, pa.Array]:
+    """Return parents and labels of a balanced tree: the leaves first, then level by level, the root last."""
+    widths = [len(leaves)]
+    while len(widths) == 1 or widths[-1] > 1:
+        widths.append(-(-widths[-1] // fan_out))
+    starts = np.concatenate(([0], np.cumsum(widths)))
+    parents, labels = [], [leaves]
+    for level, width in enumerate(widths[:-1]):
+        parents.append(starts[level + 1] + np.arange(width) // fan_out)
+        if level:
+            numbers = pa.array(np.arange(1, width + 1)).cast(pa.string())
+            labels.append(pc.binary_join_element_wise(pa.scalar(f"{prefix} {level}."), numbers, ""))
+    labels.append(pa.array([unused_label(root, leaves)], pa.string()))
+    return np.concatenate([*parents, [-1]]).astype(np.int32), pa.concat_arrays(labels)
+
+
+def unused_label(wish: str, taken: pa.Array) -> str:
+    """Return `wish`, with as many ``~`` behind it as it takes that neither it nor ``wish 1.2`` is a label in use."""
+    while pc.any(pc.match_substring_regex(taken, f"^{re.escape(wish)}( [0-9]+[.][0-9]+)?$")).as_py():
+        wish += "~"
+    return wish
+
+
+def _sort_order(items: pa.Array) -> npt.NDArray[np.int64]:
+    """Return the order of the items: by value if all are numbers, else as they come (by code point)."""
+    if pc.all(pc.match_substring_regex(items, INTEGER)).as_py():
+        return np.argsort(items.cast(pa.int64()).to_numpy(), kind="stable")
+    if pc.all(pc.match_substring_regex(items, NUMBER)).as_py():
+        return np.argsort(items.cast(pa.float64()).to_numpy(), kind="stable")
+    return np.arange(len(items))

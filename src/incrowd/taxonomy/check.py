@@ -1,0 +1,60 @@
+"""Look at a taxonomy before it is used: its shape and its problems."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from incrowd.errors import BadInputError, nearest
+from incrowd.taxonomy.files import parse_taxonomy, read_taxonomy
+from incrowd.taxonomy.tree import Taxonomy
+from incrowd.taxonomy.wordnet import wordnet_tree
+
+__all__ = ["check_file", "shape_of", "taxonomy_named"]
+
+
+def taxonomy_named(source: str) -> Taxonomy:
+    """Return WordNet or the taxonomy in a file."""
+    if source == "wordnet":
+        return wordnet_tree()
+    return read_taxonomy(_existing(source))
+
+
+def shape_of(tree: Taxonomy) -> dict[str, Any]:
+    """Return nodes, leaves, levels and the widest node of a tree."""
+    families = np.diff(tree.child_start)
+    widest = int(families.argmax())
+    return {
+        "taxonomy": tree.name,
+        "nodes": len(tree),
+        "leaves": tree.leaf_count,
+        "inner_nodes": len(tree) - tree.leaf_count,
+        "levels": tree.height,
+        "root": tree.labels[0].as_py(),
+        "widest_node": tree.labels[widest].as_py(),
+        "children_of_widest": int(families[widest]),
+        "single_children": int(np.count_nonzero(families == 1)),
+        "nodes_by_level": np.bincount(tree.level)[1:].tolist(),
+    }
+
+
+def check_file(source: str) -> dict[str, Any]:
+    """Return the problems of a taxonomy file, each with its line, and its shape if it has none."""
+    if source == "wordnet":
+        return {"taxonomy": source, "problems": [], "shape": shape_of(wordnet_tree())}
+    parsed = parse_taxonomy(_existing(source))
+    shape = None if parsed.problems else shape_of(parsed.tree())
+    return {
+        "taxonomy": parsed.path.name,
+        "form": parsed.form,
+        "problems": [str(p) for p in parsed.problems],
+        "shape": shape,
+    }
+
+
+def _existing(source: str) -> Path:
+    if not Path(source).is_file():
+        raise BadInputError(f"taxonomy file '{source}' does not exist{nearest(source, ['wordnet'])}")
+    return Path(source)

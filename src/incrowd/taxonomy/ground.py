@@ -1,0 +1,104 @@
+"""Put every item of the data on a leaf of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from incrowd.errors import BadInputError
+from incrowd.taxonomy.balanced import made_tree, unused_label
+from incrowd.taxonomy.tree import Taxonomy
+from incrowd.transactions import Transactions
+
+__all__ = ["UNLISTED_FAN_OUT", "Grounded", "Unlisted", "ground"]
+
+Unlisted = Literal["keep", "drop", "refuse"]
+UNLISTED_FAN_OUT = 5
+
+
+class Grounded(NamedTuple):
+    """Transactions and a taxonomy that fit each other, and how many distinct items the tree lacked."""
+
+    transactions: Transactions
+    taxonomy: Taxonomy
+    listed: int
+    unlisted: int
+
+
+def ground(transactions: Transactions, tree: Taxonomy, *, unlisted: Unlisted = "refuse") -> Grounded:
+    """Fit a taxonomy to the items that occur, so that each is a leaf.
+
+    An item that is an inner node of the tree gets a leaf below it that means "this very concept, nothing
+    more specific" and has the node's own label. Items that the tree lacks live under an ``unlisted`` branch,
+    in alphabetical groups (``keep``), are removed (``drop``), or are an error (``refuse``).
+    """
+    items = transactions.vocabulary
+    if tree.items is not None and tree.items.equals(items):
+        return Grounded(transactions, tree, len(items), 0)
+    node, is_node = tree.find(tree, items)
+    lacking = node < 0
+    missing = int(lacking.sum())
+    if missing and unlisted == "refuse":
+        raise BadInputError(
+            f"taxonomy {tree.name} lacks {missing:,} of the {len(items):,} items; add them to it, "
+            "or use --unlisted keep (they get a branch of their own) or --unlisted drop (they are removed)"
+        )
+    if missing and unlisted == "drop":
+        note = f"Removed {missing:,} distinct items that the taxonomy does not list (--unlisted drop)."
+        transactions = transactions.without_items(lacking, note=note)
+        node, is_node, lacking = node[~lacking], is_node[~lacking], lacking[~lacking]
+    grounded = _place(tree, transactions.vocabulary, node, is_node)
+    return Grounded(transactions, grounded, len(items) - missing, missing)
+
+
+def _place(
+    tree: Taxonomy, items: pa.Array, node: npt.NDArray[np.int32], is_node: npt.NDArray[np.bool_]
+) -> Taxonomy:
+    """Return the tree with a leaf for each item: its own node where that is a leaf, else a new one."""
+    lacking = node < 0
+    alone = np.bincount(node[~lacking], minlength=len(tree))[np.maximum(node, 0)] == 1
+    stays = ~lacking & is_node & alone & tree.is_leaf[np.maximum(node, 0)]
+    added = np.flatnonzero(~stays & ~lacking)
+    parts = [tree.parent, node[added]]
+    labels = [tree.labels, items.take(pa.array(added))]
+    home = np.where(stays, node, -1).astype(np.int64)
+    home[added] = len(tree) + np.arange(len(added))
+    if lacking.any():
+        home[lacking] = len(tree) + len(added) + np.arange(lacking.sum())
+        _add_unlisted_branch(parts, labels, items.filter(pa.array(lacking)))
+    parents = np.concatenate(parts).astype(np.int32)
+    return _renumbered(tree, parents, pa.concat_arrays(labels), home, items)
+
+
+def _add_unlisted_branch(parts: list[npt.NDArray[np.int32]], labels: list[pa.Array], words: pa.Array) -> None:
+    """Append the branch of unlisted words, and a root above it and the listed ones."""
+    names = pa.concat_arrays([*labels, words])
+    branch_label = unused_label("unlisted", names)
+    parents, made = made_tree(words, UNLISTED_FAN_OUT, branch_label, root=branch_label)
+    start = sum(len(part) for part in parts)
+    new_root = start + len(parents)
+    parts[0] = np.where(parts[0] < 0, new_root, parts[0]).astype(np.int32)
+    parts.append(np.where(parents < 0, new_root, parents + start).astype(np.int32))
+    parts.append(np.array([-1], dtype=np.int32))
+    labels += [made, pa.array([unused_label("anything", names)], pa.string())]
+
+
+def _renumbered(
+    tree: Taxonomy,
+    parents: npt.NDArray[np.int32],
+    labels: pa.Array,
+    home: npt.NDArray[np.int64],
+    items: pa.Array,
+) -> Taxonomy:
+    """Renumber the extended tree in pre-order and follow each item to its leaf."""
+    tag = pa.array(np.arange(len(parents), dtype=np.int32))
+    numbered = Taxonomy.from_parents(parents, tag, name=tree.name, find=tree.find)
+    origin = numbered.labels.to_numpy()
+    place = np.empty(len(parents), dtype=np.int32)
+    place[origin] = np.arange(len(parents), dtype=np.int32)
+    leaf = numbered.first_leaf[place[home]]
+    return replace(numbered, labels=labels.take(numbered.labels), items=items, item_leaf=leaf)

@@ -1,0 +1,205 @@
+"""A taxonomy as arrays: nodes in pre-order, every node an interval of leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from incrowd.errors import BadInputError
+
+__all__ = ["Finder", "Taxonomy", "find_by_label"]
+
+Ints = npt.NDArray[np.int32]
+Found = tuple[Ints, npt.NDArray[np.bool_]]
+Finder = Callable[["Taxonomy", pa.Array], Found]
+
+
+def find_by_label(tree: Taxonomy, items: pa.Array) -> Found:
+    """Find each item's node by its label; -1 where there is none. A node so found is the item itself."""
+    node = pc.index_in(items, value_set=tree.labels).fill_null(-1).to_numpy(zero_copy_only=False)
+    return node.astype(np.int32), node >= 0
+
+
+@dataclass(frozen=True, eq=False)
+class Taxonomy:
+    """A rooted tree over items, immutable, its nodes numbered in pre-order.
+
+    Parameters
+    ----------
+    parent
+        Parent of each node; -1 for node 0, the root. A parent comes before its children.
+    end
+        The subtree of v is the nodes ``v .. end[v] - 1``.
+    labels
+        Names of the nodes. Unique, but for the leaf that stands for "this very concept" under a node
+        that is an item itself: it has the node's own label (and the larger number).
+    name
+        Where the tree comes from, as the command line spells it.
+    items, item_leaf
+        The vocabulary that the tree is grounded in and the leaf rank of each of its items;
+        None until :func:`incrowd.taxonomy.ground` has placed every item on a leaf of its own.
+    find
+        How an item's text is looked up.
+    """
+
+    parent: Ints
+    end: Ints
+    labels: pa.Array
+    name: str
+    items: pa.Array | None = None
+    item_leaf: Ints | None = None
+    find: Finder = find_by_label
+
+    @classmethod
+    def from_parents(
+        cls, parent: Ints, labels: pa.Array, *, name: str, find: Finder = find_by_label
+    ) -> Taxonomy:
+        """Renumber the nodes of any parent array in pre-order; siblings keep the order of their indices."""
+        position, size = _preorder(parent)
+        order = np.empty_like(position)
+        order[position] = np.arange(len(position), dtype=np.int32)
+        moved = np.where(parent[order] < 0, -1, position[parent[order]]).astype(np.int32)
+        ends = (np.arange(len(order), dtype=np.int64) + size[order]).astype(np.int32)
+        return cls(moved, ends, labels.take(pa.array(order)), name, find=find)
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    @cached_property
+    def is_leaf(self) -> npt.NDArray[np.bool_]:
+        """Whether each node is a leaf."""
+        leaf: npt.NDArray[np.bool_] = self.end == np.arange(1, len(self) + 1, dtype=np.int32)
+        return leaf
+
+    @cached_property
+    def _leaves_before(self) -> Ints:
+        return np.concatenate(([0], np.cumsum(self.is_leaf))).astype(np.int32)
+
+    @property
+    def first_leaf(self) -> Ints:
+        """Rank of the first leaf that each node covers."""
+        return self._leaves_before[:-1]
+
+    @cached_property
+    def last_leaf(self) -> Ints:
+        """Rank after the last leaf that each node covers."""
+        return self._leaves_before[self.end]
+
+    @cached_property
+    def leaf_nodes(self) -> Ints:
+        """Node of each leaf rank."""
+        return np.flatnonzero(self.is_leaf).astype(np.int32)
+
+    @property
+    def leaf_count(self) -> int:
+        """M, the number of leaves."""
+        return int(self._leaves_before[-1])
+
+    @cached_property
+    def level(self) -> Ints:
+        """Level of each node; the root's is 1."""
+        level = np.ones(len(self), dtype=np.int32)
+        nodes = np.arange(1, len(self), dtype=np.int32)
+        above = self.parent[nodes]
+        while len(nodes):
+            level[nodes] += 1
+            deeper = self.parent[above] >= 0
+            nodes, above = nodes[deeper], self.parent[above[deeper]]
+        return level
+
+    @property
+    def height(self) -> int:
+        """Number of levels."""
+        return int(self.level.max())
+
+    @cached_property
+    def child_start(self) -> Ints:
+        """Children of v are ``children[child_start[v]:child_start[v + 1]]``."""
+        per_node = np.bincount(self.parent[1:], minlength=len(self))
+        return np.concatenate(([0], np.cumsum(per_node))).astype(np.int32)
+
+    @cached_property
+    def children(self) -> Ints:
+        """All nodes but the root, by parent, each family in order."""
+        return (np.argsort(self.parent[1:], kind="stable") + 1).astype(np.int32)
+
+    @cached_property
+    def lm(self) -> npt.NDArray[np.float64]:
+        """LM(v) = (leaves(v) - 1) / (M - 1)."""
+        leaves = (self.last_leaf - self.first_leaf).astype(np.float64)
+        return (leaves - 1) / max(self.leaf_count - 1, 1)
+
+    @cached_property
+    def ncp(self) -> npt.NDArray[np.float64]:
+        """NCP(v) = 0 for a leaf, else leaves(v) / M."""
+        leaves = (self.last_leaf - self.first_leaf).astype(np.float64)
+        return np.where(self.is_leaf, 0.0, leaves / self.leaf_count)
+
+    @cached_property
+    def ic(self) -> npt.NDArray[np.float64]:
+        """IC(v) = log leaves(v) / log M."""
+        leaves = (self.last_leaf - self.first_leaf).astype(np.float64)
+        return np.asarray(np.log(leaves) / np.log(max(self.leaf_count, 2)))
+
+    def labels_of(self, nodes: Ints) -> pa.Array:
+        """Return the labels of some nodes."""
+        return self.labels.take(pa.array(nodes))
+
+    def ancestors(self, nodes: Ints) -> Ints:
+        """Return the nodes with all that lie above them, ascending."""
+        wanted = np.zeros(len(self), dtype=np.bool_)
+        frontier = np.unique(nodes)
+        while len(frontier):
+            wanted[frontier] = True
+            above = np.unique(self.parent[frontier])
+            frontier = above[(above >= 0) & ~wanted[above]]
+        return np.flatnonzero(wanted).astype(np.int32)
+
+    def __repr__(self) -> str:
+        return (
+            f"Taxonomy({self.name!r}, {len(self):,} nodes, {self.leaf_count:,} leaves, {self.height} levels)"
+        )
+
+
+def _preorder(parent: Ints) -> tuple[Ints, npt.NDArray[np.int64]]:
+    """Return each node's place in pre-order and the size of its subtree, level by level."""
+    levels = _levels(parent)
+    size = np.ones(len(parent), dtype=np.int64)
+    for nodes in reversed(levels[1:]):
+        np.add.at(size, parent[nodes], size[nodes])
+    position = np.zeros(len(parent), dtype=np.int32)
+    for nodes in levels[1:]:
+        above = parent[nodes]
+        before = np.cumsum(size[nodes]) - size[nodes]
+        first_sibling = np.concatenate(([True], above[1:] != above[:-1]))
+        family_start = before[first_sibling][np.cumsum(first_sibling) - 1]
+        position[nodes] = position[above] + 1 + before - family_start
+    return position, size
+
+
+def _levels(parent: Ints) -> list[Ints]:
+    """Return the nodes of each level, families together, in the order of their parents."""
+    roots = np.flatnonzero(parent < 0)
+    if len(roots) != 1:
+        raise BadInputError(f"a taxonomy needs exactly one root (found {len(roots)})")
+    by_parent = np.argsort(parent, kind="stable")[1:].astype(np.int32)
+    start = np.concatenate(([0], np.cumsum(np.bincount(parent[by_parent], minlength=len(parent)))))
+    levels, reached = [roots.astype(np.int32)], 1
+    while True:
+        family = start[levels[-1] + 1] - start[levels[-1]]
+        if not family.any():
+            break
+        offsets = np.arange(family.sum()) - np.repeat(np.cumsum(family) - family, family)
+        levels.append(by_parent[np.repeat(start[levels[-1]], family) + offsets])
+        reached += len(levels[-1])
+    if reached != len(parent):
+        raise BadInputError(
+            f"a taxonomy must not contain a cycle ({len(parent) - reached} nodes never reach the root)"
+        )
+    return levels

@@ -1,0 +1,30 @@
+"""WordNet's nouns as a taxonomy: first sense, first hypernym."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from incrowd.taxonomy.tree import Found, Taxonomy
+from incrowd.text.lexicon import lexicon
+
+__all__ = ["wordnet_tree"]
+
+
+def wordnet_tree() -> Taxonomy:
+    """Return the tree of all noun synsets, each under its first hypernym, ``entity`` at the root.
+
+    A word is placed at its first sense. Synonyms share a synset: the word that the synset is called by
+    is the synset itself, every other one becomes a leaf below it.
+    """
+    words = lexicon()
+    return Taxonomy.from_parents(words.parent, words.labels, name="wordnet", find=_find_word)
+
+
+def _find_word(tree: Taxonomy, items: pa.Array) -> Found:
+    """Find each word's first sense; it is the item itself where the synset is called by that very word."""
+    node = lexicon().nodes_of(items)
+    label = tree.labels_of(np.maximum(node, 0))
+    same = pc.equal(label, items).to_numpy(zero_copy_only=False)
+    return node, same & (node >= 0)

@@ -1,0 +1,1 @@
+"""From typed text to items: normalised texts and words (`words`), nouns by WordNet (`lexicon`)."""

@@ -1,0 +1,173 @@
+"""Texts to words, and words to items: Arrow in, Arrow out."""
+
+from __future__ import annotations
+
+import string
+import unicodedata
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from incrowd.text.lexicon import lexicon
+
+__all__ = [
+    "LISTED",
+    "OTHER",
+    "STOP",
+    "STOP_WORDS",
+    "TERM",
+    "UNLISTED",
+    "Nouns",
+    "find_nouns",
+    "find_terms",
+    "normalise",
+    "split_terms",
+]
+
+# What a word was found to be.
+LISTED = 0  # a noun of WordNet
+UNLISTED = 1  # unknown to WordNet
+OTHER = 2  # known to WordNet, but not as a noun
+STOP = 3  # a function word
+TERM = 4  # any other word, where WordNet was not asked
+
+# WordNet lists many of these as nouns ("he" is helium, "in" is Indiana), so they must go before it is asked.
+# Left in on purpose, because people search for them as nouns: may, mine, past, round, still, us, well, will.
+STOP_WORDS = frozenset(
+    """
+    a an the
+    about above across after against along alongside amid among amongst around as at before behind below beneath
+    beside besides between beyond by despite down during except for from in inside into like near of off on onto
+    out outside over per since than through throughout till to toward towards under underneath until unto up upon
+    versus via vs with within without
+    i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers
+    herself it its itself they them their theirs themselves this that these those
+    all another any anybody anyone anything both each either every everybody everyone everything few many more
+    most much neither nobody none nothing other others several some somebody someone something such
+    and but or nor so yet if because although though unless whereas whether while
+    am is are was were be been being do does did doing done have has had having can cannot could shall should
+    would must might ought
+    can't couldn't didn't doesn't don't hadn't hasn't haven't isn't aren't wasn't weren't won't wouldn't shouldn't
+    i'm i've i'd i'll it's he's she's that's there's what's where's who's how's you're you've we're they're let's
+    who whom whose what which when where why how whatever whenever wherever whichever whoever
+    again also else ever here just never no not now once only own same then there too very
+    d ll m re s t ve
+    com http https org www
+    """.split()  # noqa: SIM905 (a list of 240 quoted words is hard to read)
+)
+
+# White space that NFKC does not turn into blanks.
+_WHITE = r"[\t-\r\x{85}\x{1680}\x{2028}\x{2029}]"
+# Control characters, the soft hyphen, and marks without a shape that steer direction or line breaks.
+_INVISIBLE = (
+    r"[\p{Cc}\x{AD}\x{61C}\x{180E}\x{200B}\x{200E}\x{200F}"
+    r"\x{202A}-\x{202E}\x{2060}-\x{206F}\x{FEFF}\x{FFF9}-\x{FFFB}]+"
+)
+
+
+def normalise(texts: pa.StringArray) -> pa.StringArray:
+    """Write each text in one way: NFKC, lower case, single blanks, no control characters, trimmed.
+
+    Invisible marks that steer the direction of text go with the control characters; the joiners that emoji
+    and some scripts need stay. Nulls stay null.
+    """
+    plain = pc.ascii_trim(pc.ascii_lower(texts), " ")
+    messy = _rows_beyond_plain_ascii(plain)
+    if not messy.any():
+        return plain
+    mask = pa.array(messy)
+    return pc.replace_with_mask(plain, mask, _normalise_unicode(plain.filter(mask)))
+
+
+def split_terms(texts: pa.StringArray) -> pa.ListArray:
+    """Split normalised texts at blanks and trim the punctuation around each word; empty words go.
+
+    ``"+md"`` gives ``"md"``; ``"www.example.com"``, ``"jane@example.org"`` and ``"don't"`` stay whole.
+    """
+    pieces = pc.split_pattern(texts, " ")
+    words = pc.utf8_trim(pieces.flatten(), _punctuation())
+    kept = np.array(pc.not_equal(words, ""), dtype=np.bool_)
+    before = np.concatenate(([0], np.cumsum(kept, dtype=np.int32)))  # kept words before each piece
+    ends = np.cumsum(pc.fill_null(pc.list_value_length(pieces), 0), dtype=np.int32)
+    offsets = before[np.concatenate(([0], ends))].astype(np.int32)
+    nulls = texts.is_null() if texts.null_count else None
+    return pa.ListArray.from_arrays(pa.array(offsets), words.filter(pa.array(kept)), mask=nulls)
+
+
+@dataclass(frozen=True, eq=False)
+class Nouns:
+    """What each of a list of words stands for.
+
+    Parameters
+    ----------
+    item
+        The item of each word; null for a word that is left out.
+    kind
+        What each word was found to be: `LISTED`, `UNLISTED`, `OTHER`, `STOP` or `TERM`.
+    """
+
+    item: pa.StringArray
+    kind: npt.NDArray[np.int8]
+
+
+def find_nouns(words: pa.StringArray) -> Nouns:
+    """Find the noun that each (distinct, normalised, not null) word stands for.
+
+    The item is the lemma of a noun that WordNet lists, or the word itself if WordNet does not know it at all
+    (most likely a name). Stop words and words that are only verbs, adjectives or adverbs have no item.
+    """
+    known = lexicon()
+    lemma = known.lemmas_of(words)
+    kind = np.select(
+        [_are_stop_words(words), lemma >= 0, known.are_other_parts_of_speech(words)],
+        [STOP, LISTED, OTHER],
+        default=UNLISTED,
+    ).astype(np.int8)
+    lemmas = known.lemmas.take(pa.array(lemma, mask=kind != LISTED))
+    unlisted = pc.if_else(pa.array(kind == UNLISTED), words, None)
+    return Nouns(pc.coalesce(lemmas, unlisted), kind)
+
+
+def find_terms(words: pa.StringArray) -> Nouns:
+    """Take each (distinct, normalised, not null) word as it is, without the stop words."""
+    stop = _are_stop_words(words)
+    return Nouns(pc.if_else(pa.array(stop), None, words), np.where(stop, STOP, TERM).astype(np.int8))
+
+
+def _are_stop_words(words: pa.StringArray) -> npt.NDArray[np.bool_]:
+    return np.array(pc.is_in(words, value_set=pa.array(sorted(STOP_WORDS), pa.string())), dtype=np.bool_)
+
+
+def _rows_beyond_plain_ascii(texts: pa.StringArray) -> npt.NDArray[np.bool_]:
+    """Mark the rows with anything but single blanks and printable ASCII, by one look at the bytes of all."""
+    rows = np.zeros(len(texts), dtype=np.bool_)
+    _, offsets_buffer, bytes_buffer = texts.buffers()
+    if bytes_buffer is None or not len(texts):
+        return rows
+    offsets = np.frombuffer(offsets_buffer, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    characters = np.frombuffer(bytes_buffer, np.uint8)[offsets[0] : offsets[-1]]
+    odd = (characters < ord(" ")) | (characters > ord("~"))
+    blank = characters == ord(" ")
+    odd[1:] |= blank[1:] & blank[:-1]
+    rows[np.searchsorted(offsets, np.flatnonzero(odd) + offsets[0], side="right") - 1] = True
+    return rows
+
+
+def _normalise_unicode(texts: pa.StringArray) -> pa.StringArray:
+    visible = pc.replace_substring_regex(pc.replace_substring_regex(texts, _WHITE, " "), _INVISIBLE, "")
+    lower = pc.utf8_lower(pc.utf8_normalize(visible, "NFKC"))
+    # Once more: a small letter may merge with its accent where the capital could not.
+    composed = pc.utf8_normalize(lower, "NFKC")
+    return pc.ascii_trim(pc.replace_substring_regex(composed, "  +", " "), " ")
+
+
+@cache
+def _punctuation() -> str:
+    """Return ASCII's punctuation and signs, and Unicode's punctuation; emoji and currencies are words."""
+    # Beyond U+FFFF hardly any script in daily use has punctuation, and looking there takes 0.4 s.
+    characters = map(chr, range(0x80, 0x10000))
+    return string.punctuation + "".join(c for c in characters if unicodedata.category(c).startswith("P"))

@@ -1,0 +1,121 @@
+"""Who has which items: one row per privacy unit, as compressed sparse rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+__all__ = ["Transactions"]
+
+Ints64 = npt.NDArray[np.int64]
+Ints32 = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Transactions:
+    """Bags of items, one per privacy unit. Never mutated.
+
+    Parameters
+    ----------
+    indptr
+        Row r owns ``items[indptr[r]:indptr[r + 1]]``; a row may be empty.
+    items
+        Positions in `vocabulary`, ascending and distinct within a row.
+    counts
+        How often the unit has each item (at least 1).
+    vocabulary
+        The items' texts, sorted by code point, without duplicates (an Arrow string array).
+    owners
+        Who each row belongs to. Private: it never enters a release.
+    unit
+        What a row stands for: ``"user"``, ``"session:1800"``, ``"record"``.
+    account
+        What was done to the input, in order, in plain words and numbers.
+    """
+
+    indptr: Ints64
+    items: Ints32
+    counts: Ints32
+    vocabulary: pa.Array
+    owners: pa.Array
+    unit: str = "record"
+    account: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        for array in (self.indptr, self.items, self.counts):
+            array.flags.writeable = False
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[Sequence[str]], *, owners: Sequence[str] | None = None) -> Transactions:
+        """Build transactions from in-memory bags of strings (repeats count)."""
+        bags = [sorted(row) for row in rows]
+        vocabulary = sorted({item for bag in bags for item in bag})
+        position = {item: i for i, item in enumerate(vocabulary)}
+        indptr, items, counts = [0], [], []
+        for bag in bags:
+            distinct, repeats = np.unique([position[item] for item in bag], return_counts=True)
+            items.extend(distinct.tolist())
+            counts.extend(repeats.tolist())
+            indptr.append(len(items))
+        names = [str(i + 1) for i in range(len(bags))] if owners is None else list(owners)
+        return cls(
+            np.array(indptr, dtype=np.int64),
+            np.array(items, dtype=np.int32),
+            np.array(counts, dtype=np.int32),
+            pa.array(vocabulary, pa.string()),
+            pa.array(names, pa.string()),
+        )
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def occurrences(self) -> int:
+        """Items over all rows, repeats counted."""
+        return int(self.counts.sum(dtype=np.int64))
+
+    @property
+    def empty_rows(self) -> int:
+        """Rows that hold nothing."""
+        return int(np.count_nonzero(np.diff(self.indptr) == 0))
+
+    def row(self, index: int) -> dict[str, int]:
+        """Return one unit's bag as ``{item: count}``. Private: for the owner of the data only."""
+        part = slice(int(self.indptr[index]), int(self.indptr[index + 1]))
+        names = self.vocabulary.take(pa.array(self.items[part])).to_pylist()
+        return dict(zip(names, self.counts[part].tolist(), strict=True))
+
+    def as_sets(self) -> Transactions:
+        """Return the same rows with every count set to one."""
+        return self._with(counts=np.ones_like(self.counts))
+
+    def without_items(self, unwanted: npt.NDArray[np.bool_], *, note: str) -> Transactions:
+        """Return the rows less the vocabulary positions where `unwanted` is true; rows may become empty."""
+        keep = ~unwanted[self.items]
+        kept_before = np.concatenate(([0], np.cumsum(keep, dtype=np.int64)))
+        renumbered = np.cumsum(~unwanted, dtype=np.int64) - 1
+        return self._with(
+            indptr=kept_before[self.indptr],
+            items=renumbered[self.items[keep]].astype(np.int32),
+            counts=self.counts[keep],
+            vocabulary=self.vocabulary.filter(pa.array(~unwanted)),
+            account=(*self.account, note),
+        )
+
+    def _with(self, **changes: Any) -> Transactions:
+        """Return a copy with some fields replaced."""
+        fields = {name: changes.get(name, getattr(self, name)) for name in self.__dataclass_fields__}
+        return Transactions(**fields)
+
+    def __repr__(self) -> str:
+        rows = len(self)
+        mean = self.occurrences / rows if rows else 0.0
+        return (
+            f"Transactions({rows:,} {self.unit.split(':')[0]}s, {len(self.vocabulary):,} distinct items, "
+            f"{self.occurrences:,} occurrences, {mean:.2f} a row)"
+        )
