@@ -11,7 +11,7 @@ from incrowd.release import Release
 from incrowd.taxonomy import Taxonomy, Unlisted, ground
 from incrowd.transactions import Transactions
 
-__all__ = ["anonymize"]
+__all__ = ["anonymize", "check_enough"]
 
 
 def anonymize(
@@ -48,13 +48,13 @@ def anonymize(
     own = read_parameters(method, parameters)
     grounded = ground(transactions, taxonomy, unlisted=unlisted)
     transactions, taxonomy = grounded.transactions, grounded.taxonomy
-    _check_enough(k, transactions)
+    check_enough(k, transactions)
     classes = run(transactions, taxonomy, k=k, seed=seed, **own)
     claim = Claim(PROMISES[method], k, transactions.unit.partition(":")[0])
     return Release(method, {"k": k, "seed": seed, **own}, claim, transactions, taxonomy, classes)
 
 
-def _check_enough(k: int, transactions: Transactions) -> None:
+def check_enough(k: int, transactions: Transactions) -> None:
     """Refuse a k that the data cannot give."""
     filled = len(transactions) - transactions.empty_rows
     if k > filled:

@@ -7,8 +7,10 @@ its owner's: that every published label stands for items that the owner really h
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -18,16 +20,24 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyarrow.lib import ArrowException
 
 from incrowd.claims import LEAST_K, Claim
-from incrowd.errors import BadInputError
+from incrowd.manifest import Manifest, read_manifest
 from incrowd.taxonomy.tree import Taxonomy
+from incrowd.textforms import TEXT_FORMS, text_of
 from incrowd.transactions import Transactions
 
-__all__ = ["RELEASE_FORMAT", "Audit", "Originals", "audit", "read_manifest"]
+__all__ = ["RELEASE_FILES", "Audit", "Originals", "audit"]
 
-RELEASE_FORMAT = "incrowd-release/1"
+RELEASE_FILES = frozenset(
+    [
+        "records.parquet",
+        "taxonomy.parquet",
+        "manifest.json",
+        "report.html",
+        *(f"records.{form}" for form in TEXT_FORMS),
+    ]
+)
 Record = tuple[tuple[str, ...], tuple[int, ...]]
 ROWS_A_BATCH = 16_384
 MOST_PROBLEMS = 20
@@ -44,7 +54,7 @@ class Audit:
     records, classes, k_min
         Records in the file, distinct ones, and the least number of equal ones.
     checks
-        What was looked at, in order.
+        What was found in order.
     problems
         What is wrong; empty if the claim holds. Rows are named by number, never by content.
     """
@@ -66,6 +76,14 @@ class Audit:
         if len(self.problems) < MOST_PROBLEMS:
             self.problems.append(text)
 
+    @contextmanager
+    def checking(self, what: str) -> Iterator[None]:
+        """Note that something is in order unless a problem turns up while it is looked at."""
+        before = len(self.problems)
+        yield
+        if len(self.problems) == before:
+            self.checks.append(what)
+
     def as_dict(self) -> dict[str, Any]:
         """Return the result for JSON."""
         return {
@@ -85,7 +103,7 @@ class Audit:
 
 @dataclass(frozen=True)
 class Originals:
-    """What the release was made from: transactions, the tree they are grounded in, and each one's row (-1: none)."""
+    """What the release was made from: transactions, the tree they are grounded in, each one's row (-1: none)."""
 
     transactions: Transactions
     taxonomy: Taxonomy
@@ -96,58 +114,35 @@ def audit(directory: str | Path, *, originals: Originals | None = None) -> Audit
     """Recount a release from its files, and against the originals where they are given."""
     directory = Path(directory)
     manifest = read_manifest(directory)
-    result = Audit(_claim(manifest))
+    result = Audit(manifest.claim.claim)
     try:
         labels = _check_taxonomy(directory, result)
         contents, content_of_row = _read_records(directory, labels, result)
-    except (ArrowException, OSError, KeyError):
-        result.blame("records.parquet or taxonomy.parquet is missing or cannot be read")
-        return result
-    _recount(contents, content_of_row, result)
-    _check_manifest(manifest, result)
-    if originals is not None:
-        _check_originals(contents, content_of_row, originals, result)
+        _recount(contents, content_of_row, result)
+        _check_manifest(manifest, result)
+        _check_text_forms(directory, contents, content_of_row, result)
+        if originals is not None:
+            _check_originals(contents, content_of_row, originals, result)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as error:
+        # What cannot even be read does not hold; the error's own words could quote a record.
+        result.blame(f"a file of the release is missing or damaged ({type(error).__name__})")
     return result
-
-
-def read_manifest(directory: Path) -> dict[str, Any]:
-    """Read a release's manifest, or say that the directory is not a release."""
-    try:
-        manifest: dict[str, Any] = msgspec.json.decode(
-            (directory / "manifest.json").read_bytes(), type=dict[str, Any]
-        )
-    except OSError:
-        raise BadInputError(
-            f"{directory} is not a release: it has no manifest.json that can be read"
-        ) from None
-    except msgspec.DecodeError:
-        raise BadInputError(f"{directory}: manifest.json is not valid JSON") from None
-    if manifest.get("format") != RELEASE_FORMAT:
-        raise BadInputError(f"{directory}: manifest.json is not of format {RELEASE_FORMAT}")
-    return manifest
-
-
-def _claim(manifest: dict[str, Any]) -> Claim:
-    try:
-        return msgspec.convert(manifest.get("claim"), Claim)
-    except msgspec.ValidationError:
-        raise BadInputError("manifest.json has no claim that can be audited") from None
 
 
 def _check_taxonomy(directory: Path, result: Audit) -> set[str]:
     """Check that the published taxonomy is one tree; return its labels."""
     table = pq.read_table(directory / "taxonomy.parquet").to_pydict()
     parent = dict(zip(table["label"], table["parent"], strict=True))
-    if len(parent) != len(table["label"]):
-        result.blame("taxonomy.parquet names a label twice")
-    roots = [label for label, above in parent.items() if above is None]
-    if len(roots) != 1:
-        result.blame(f"taxonomy.parquet has {len(roots)} roots")
-    if any(above is not None and above not in parent for above in parent.values()):
-        result.blame("taxonomy.parquet has a label whose parent is not listed")
-    if any(_is_above_itself(label, parent) for label in parent):
-        result.blame("taxonomy.parquet has a cycle")
-    result.checks.append(f"the published taxonomy is one tree of {len(parent):,} labels")
+    with result.checking(f"the published taxonomy is one tree of {len(parent):,} labels"):
+        if len(parent) != len(table["label"]):
+            result.blame("taxonomy.parquet names a label twice")
+        roots = [label for label, above in parent.items() if above is None]
+        if len(roots) != 1:
+            result.blame(f"taxonomy.parquet has {len(roots)} roots")
+        if any(above is not None and above not in parent for above in parent.values()):
+            result.blame("taxonomy.parquet has a label whose parent is not listed")
+        if any(_is_above_itself(label, parent) for label in parent):
+            result.blame("taxonomy.parquet has a cycle")
     return set(parent)
 
 
@@ -166,15 +161,15 @@ def _read_records(directory: Path, labels: set[str], result: Audit) -> tuple[lis
     number: dict[Record, int] = {}
     content_of_row: list[int] = []
     last: Record | None = None
-    for row, record in enumerate(_rows(directory / "records.parquet", result)):
-        if record not in number:
-            number[record] = len(number)
-            _check_record(row, record, labels, result)
-        content_of_row.append(number[record])
-        if last is not None and record < last:
-            result.blame(f"row {row} is out of order: its place could tell where it came from")
-        last = record
-    result.checks.append(f"{len(content_of_row):,} records are well-formed and sorted by content")
+    with result.checking("the records are well-formed and sorted by content"):
+        for row, record in enumerate(_rows(directory / "records.parquet", result)):
+            if record not in number:
+                number[record] = len(number)
+                _check_record(row, record, labels, result)
+            content_of_row.append(number[record])
+            if last is not None and record < last:
+                result.blame(f"row {row} is out of order: its place could tell where it came from")
+            last = record
     return list(number), content_of_row
 
 
@@ -183,6 +178,8 @@ def _rows(path: Path, result: Audit) -> Iterator[Record]:
     with pq.ParquetFile(path) as file:
         if file.schema_arrow.names != ["items", "counts"]:
             result.blame("records.parquet has other columns than items and counts")
+        if file.schema_arrow.metadata:
+            result.blame("records.parquet carries notes in its schema")
         for batch in file.iter_batches(ROWS_A_BATCH, columns=["items", "counts"]):
             columns = batch.to_pydict()
             for items, counts in zip(columns["items"], columns["counts"], strict=True):
@@ -205,27 +202,51 @@ def _recount(contents: list[Record], content_of_row: list[int], result: Audit) -
     shared = Counter(content_of_row)
     result.records, result.classes = len(content_of_row), len(contents)
     result.k_min = min(shared.values(), default=0)
-    if result.claim.kind == "k-anonymity":
-        alone = sum(1 for times in shared.values() if times < result.claim.k)
-        if alone:
-            result.blame(
-                f"{alone:,} distinct records are shared by fewer than {result.claim.k} (the least: {result.k_min})"
-            )
+    found = (
+        f"{result.records:,} records, {result.classes:,} distinct, each shared by at least {result.k_min:,}"
+    )
+    with result.checking(found):
+        if result.claim.kind != "k-anonymity":
+            return
+        rare = sum(1 for times in shared.values() if times < result.claim.k)
+        if rare:
+            least = f"the least by {result.k_min}"
+            result.blame(f"{rare:,} distinct records are shared by fewer than {result.claim.k} ({least})")
         if result.claim.k < LEAST_K:
-            result.blame("the claim's k promises nothing")
-    result.checks.append(f"{result.classes:,} distinct records, each shared by at least {result.k_min:,}")
+            result.blame(f"the claim's k is below {LEAST_K}: it promises nothing")
 
 
-def _check_manifest(manifest: dict[str, Any], result: Audit) -> None:
-    """Compare what the manifest says of the counts with what was counted."""
-    said = manifest.get("counts", {})
-    counted = {"records_out": result.records, "groups": result.classes, "k_min": result.k_min}
-    for name, number in counted.items():
-        if said.get(name) != number:
-            result.blame(f"the manifest's {name} is not what was counted ({number:,})")
-    if said.get("records_in") != result.records + said.get("withheld", 0):
-        result.blame("the manifest's records_in is not records_out + withheld")
-    result.checks.append("the manifest's counts agree with the recount")
+def _check_manifest(manifest: Manifest, result: Audit) -> None:
+    """Compare what the manifest says with what was counted."""
+    said = manifest.counts
+    with result.checking("the manifest's counts and words agree with the recount"):
+        for name, counted in (
+            ("records_out", result.records),
+            ("groups", result.classes),
+            ("k_min", result.k_min),
+        ):
+            if getattr(said, name) != counted:
+                result.blame(f"the manifest's {name} is not what was counted ({counted:,})")
+        if said.records_in != result.records + said.withheld:
+            result.blame("the manifest's records_in is not records_out + withheld")
+        if manifest.claim.in_words != result.claim.in_words:
+            result.blame("the manifest's words are not those of its claim")
+
+
+def _check_text_forms(
+    directory: Path, contents: list[Record], content_of_row: list[int], result: Audit
+) -> None:
+    """Check that each text form says what the records say, byte for byte."""
+    for form in TEXT_FORMS:
+        path = directory / f"records.{form}"
+        if not path.exists():
+            continue
+        expected = hashlib.sha256()
+        for line in text_of(form, (contents[content] for content in content_of_row)):
+            expected.update(line.encode())
+        with result.checking(f"records.{form} says the same"), path.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").digest() != expected.digest():
+                result.blame(f"records.{form} does not say what records.parquet says")
 
 
 def _check_originals(
@@ -243,13 +264,10 @@ def _check_originals(
     above = _Ancestors(originals.taxonomy)
     bags = [({node_of[label]: count for label, count in zip(*record, strict=True)}) for record in contents]
     wanted = [_copies_below(bag, above) for bag in bags]
-    wrong = 0
-    for row, bag in zip(originals.row_of, _original_bags(originals), strict=True):
-        if row >= 0 and not _generalizes(wanted[content_of_row[row]], bag, above):
-            wrong += 1
-            result.blame(f"row {row} does not generalize its owner's record")
-    if not wrong:
-        result.checks.append(f"{len(owned):,} published records generalize their owners' originals")
+    with result.checking(f"{len(owned):,} published records generalize their owners' originals"):
+        for row, bag in zip(originals.row_of, _original_bags(originals), strict=True):
+            if row >= 0 and not _generalizes(wanted[content_of_row[row]], bag, above):
+                result.blame(f"row {row} does not generalize its owner's record")
 
 
 class _Ancestors:

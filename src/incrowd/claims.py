@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import msgspec
@@ -25,10 +26,9 @@ NOT_PROMISED = {
 
 def check_k(k: object) -> int:
     """Return k as a number, or say what it must be."""
-    try:
-        number = int(str(k))
-    except ValueError:
-        raise BadInputError(f"k must be an integer (got '{k}')") from None
+    if not re.fullmatch(r"-?[0-9]{1,18}", str(k)):
+        raise BadInputError(f"k must be an integer (got '{k}')")
+    number = int(str(k))
     if number < LEAST_K:
         raise BadInputError(f"k must be at least {LEAST_K} (got {number})")
     return number

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["BadInputError", "ClaimError", "IncrowdError", "nearest"]
+__all__ = ["BadInputError", "ClaimError", "IncrowdError", "check_choice", "nearest"]
 
 
 class IncrowdError(Exception):
@@ -25,6 +25,16 @@ class ClaimError(IncrowdError):
     """A release does not keep its promise, so nothing is published (exit code 1)."""
 
     exit_code = 1
+
+
+def check_choice(name: str, value: str, known: Iterable[str]) -> str:
+    """Return `value` if it is one of the known ones; else say what there is and which comes nearest."""
+    choices = list(known)
+    if value not in choices:
+        raise BadInputError(
+            f"{name} must be one of {', '.join(choices)} (got '{value}'){nearest(value, choices)}"
+        )
+    return value
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import secrets
 import shutil
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from incrowd.errors import BadInputError
 
-__all__ = ["appearing", "check_free", "readable_os_error"]
+__all__ = ["appearing", "check_free"]
 
 MARK = ".incrowd-"
 
@@ -33,10 +34,11 @@ def check_free(path: Path, *, force: bool, ours: Callable[[Path], bool], what: s
 
 
 @contextmanager
-def appearing(path: Path) -> Iterator[Path]:
+def appearing(path: Path, *, replaces: Callable[[Path], bool] | None = None) -> Iterator[Path]:
     """Give a name beside `path` to write to; on success it moves to `path`, on failure it is removed.
 
-    What an earlier run left behind when it was killed is removed first.
+    What has appeared at `path` meanwhile is replaced only if `replaces` says that it may be. What an earlier
+    run left behind when it was killed is removed first.
     """
     path = path.absolute()
     _remove_leftovers(path)
@@ -44,22 +46,18 @@ def appearing(path: Path) -> Iterator[Path]:
     try:
         yield draft
         _sync(draft)
-        _move(draft, path)
+        _move(draft, path, replaces)
     finally:
         _remove(draft)
 
 
-def readable_os_error(error: OSError) -> str:
-    """Say what the operating system refused, without a record's content."""
-    reason = error.strerror or type(error).__name__
-    return f"{reason}: {error.filename}" if error.filename else reason
-
-
-def _move(draft: Path, path: Path) -> None:
-    """Move the draft into place; what is there goes aside first and is removed last."""
+def _move(draft: Path, path: Path, replaces: Callable[[Path], bool] | None) -> None:
+    """Move the draft into place; what may be replaced goes aside first and is removed last."""
     if not path.exists():
         draft.rename(path)
         return
+    if replaces is None or not replaces(path):
+        raise BadInputError(f"{path} has appeared meanwhile; nothing was replaced, choose another name")
     aside = draft.with_name(draft.name + "-old")
     path.rename(aside)
     try:
@@ -82,7 +80,7 @@ def _sync(draft: Path) -> None:
 
 def _remove_leftovers(path: Path) -> None:
     """Remove drafts of this name whose process is gone."""
-    for draft in path.parent.glob(f".{path.name}{MARK}*"):
+    for draft in path.parent.glob(f".{glob.escape(path.name)}{MARK}*"):
         pid = draft.name.rpartition(MARK)[2].split("-")[0]
         if pid.isdigit() and not _alive(int(pid)):
             _remove(draft)

@@ -7,17 +7,18 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, get_args
 
 import msgspec
 
-from incrowd.anonymization import anonymize
-from incrowd.audit import Audit, Originals, audit, read_manifest
+from incrowd.anonymization import anonymize, check_enough
+from incrowd.audit import Audit, Originals, audit
 from incrowd.claims import check_k
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, IncrowdError, check_choice
 from incrowd.kernels.stamp import kernels_are_compiled, note_compiled
 from incrowd.logs import Log, parse_columns, parse_unit, read_log
-from incrowd.methods import METHODS, method_named, read_parameters, variants
+from incrowd.manifest import read_manifest
+from incrowd.methods import method_named, read_parameters, variants
 from incrowd.release import Release, check_map, check_out, read_map
 from incrowd.taxonomy import Grounded, Unlisted, balanced, open_taxonomy
 from incrowd.textforms import check_forms
@@ -25,7 +26,7 @@ from incrowd.transactions import Transactions
 
 __all__ = ["Job", "Outcome", "Watcher", "audit_release", "run_job"]
 
-STEPS = ("read", "taxonomy", "compile", "anonymize", "audit", "write")
+STEPS = ("read", "taxonomy", "compile", "load", "anonymize", "audit", "write")
 
 
 class Watcher(Protocol):
@@ -81,7 +82,7 @@ class Outcome:
         return {
             "method": release.method,
             "k": release.claim.k,
-            **release.counts,
+            **msgspec.structs.asdict(release.counts),
             "loss": msgspec.to_builtins(release.losses),
             "seconds": {name: round(value, 4) for name, value in self.seconds.items()},
             "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
@@ -106,23 +107,13 @@ def run_job(job: Job, watcher: Watcher) -> Outcome:
     """Read, place, group, write, audit; nothing is at the final name unless all of it went well."""
     _check(job)
     clock = _Clock(watcher)
-    with (
-        clock,
-        read_log(
-            job.input,
-            format=job.format,
-            columns=parse_columns(job.columns) if job.columns else None,
-            memory=job.memory,
-            keep_rejected=job.keep_rejected,
-            progress=watcher.reading,
-        ) as log,
-    ):
-        transactions = _transactions(log, job)
-        clock.step("taxonomy")
-        grounded = open_taxonomy(_taxonomy(job, log), transactions, unlisted=job.unlisted)
-        if not kernels_are_compiled():
-            clock.step("compile")
-            _compile_kernels()
+    with clock, _open_log(job, watcher) as log:
+        try:
+            grounded = _grounded(job, log, clock)
+        except IncrowdError as error:
+            raise _with_rejects(error, job, log) from None
+        clock.step("load" if kernels_are_compiled(job.method) else "compile")
+        _load_kernels(job.method)
         clock.step("anonymize")
         release = _release(job, log, grounded)
         result = release.write(
@@ -154,26 +145,30 @@ def audit_release(
     if original is None or private_map is None:
         watcher.step("audit")
         return audit(directory)
-    made = read_manifest(directory)["parameters"]
+    made = read_manifest(directory).parameters
+    if not {"unit", "items", "sets", "taxonomy", "unlisted"} <= made.keys():
+        raise BadInputError(
+            f"{directory} was not made from a file: its manifest does not say how to read one"
+        )
     rows, notes = read_map(private_map)
     watcher.step("read")
     columns = parse_columns(notes["columns"]) if notes.get("columns") else None
-    with read_log(
-        original, format=notes.get("format", "auto"), columns=columns, memory=memory, progress=watcher.reading
-    ) as log:
+    how = notes.get("format", "auto")
+    with read_log(original, format=how, columns=columns, memory=memory, progress=watcher.reading) as log:
         transactions = log.transactions(unit=made["unit"], items=made["items"], bags=not made["sets"])
     watcher.step("taxonomy")
     source = taxonomy or notes.get("taxonomy") or made["taxonomy"]
     grounded = open_taxonomy(source, transactions, unlisted=made["unlisted"])
     watcher.step("audit")
+    return _audit_against(directory, grounded, rows)
+
+
+def _audit_against(directory: Path, grounded: Grounded, rows: dict[str, int]) -> Audit:
+    """Audit a release against originals that were read again and a map of owners to rows."""
     owners = grounded.transactions.owners.to_pylist()
+    row_of = [rows.get(owner, -1) for owner in owners]
+    result = audit(directory, originals=Originals(grounded.transactions, grounded.taxonomy, row_of))
     strangers = rows.keys() - set(owners)
-    result = audit(
-        directory,
-        originals=Originals(
-            grounded.transactions, grounded.taxonomy, [rows.get(owner, -1) for owner in owners]
-        ),
-    )
     if strangers:
         result.blame(f"the private map names {len(strangers):,} owners that the originals do not have")
     return result
@@ -214,24 +209,59 @@ def _check(job: Job) -> None:
     method_named(job.method)
     read_parameters(job.method, job.parameters)
     parse_unit(job.unit)
+    if job.unlisted is not None:
+        check_choice("unlisted", job.unlisted, get_args(Unlisted))
     check_forms(job.text_forms)
     check_out(job.out, force=job.force)
     if job.private_map is not None:
         check_map(job.private_map, job.out, force=job.force)
 
 
-def _compile_kernels() -> None:
-    """Run every method once on next to nothing, so that the compiler's time is not the method's."""
+def _load_kernels(method: str) -> None:
+    """Run the method on next to nothing, so that compiling or loading its kernels is not counted as its time."""
     rows = Transactions.from_rows([["1", "2"], ["1", "2"], ["2", "2", "3"], ["3"]])
-    for method in METHODS:
-        for variant in variants(method):
-            _ = anonymize(rows, balanced(rows, 2), k=2, method=method, **variant).losses
-    note_compiled()
+    for variant in variants(method):
+        _ = anonymize(rows, balanced(rows, 2), k=2, method=method, **variant).losses
+    note_compiled(method)
 
 
-def _transactions(log: Log, job: Job) -> Transactions:
-    unit = "user" if log.is_baskets and job.unit == "user" else job.unit
-    return log.transactions(unit=unit, items=job.items, bags=not job.sets)
+def _open_log(job: Job, watcher: Watcher) -> Log:
+    return read_log(
+        job.input,
+        format=job.format,
+        columns=parse_columns(job.columns) if job.columns else None,
+        memory=job.memory,
+        keep_rejected=job.keep_rejected,
+        progress=watcher.reading,
+    )
+
+
+def _grounded(job: Job, log: Log, clock: _Clock) -> Grounded:
+    """Build the transactions and place them on the taxonomy; refuse if k people are not left."""
+    transactions = log.transactions(unit=job.unit, items=job.items, bags=not job.sets)
+    if transactions.empty_rows == len(transactions):
+        raise BadInputError(_nothing_left(job, log))
+    clock.step("taxonomy")
+    grounded = open_taxonomy(_taxonomy(job, log), transactions, unlisted=job.unlisted)
+    check_enough(job.k, grounded.transactions)
+    return grounded
+
+
+def _nothing_left(job: Job, log: Log) -> str:
+    """Say why there is nothing to publish."""
+    if log.rows:
+        return f"nothing is left of {job.input.name}: no line holds an item of this kind; try another --items"
+    return f"no line of {job.input.name} could be read as {log.format}; look at --format and --columns"
+
+
+def _with_rejects(error: IncrowdError, job: Job, log: Log) -> IncrowdError:
+    """Return an error that also says which lines were rejected, if any were."""
+    path = _write_rejects(job, log)
+    if path is None:
+        return error
+    reason, times = log.rejects.counts.most_common(1)[0]
+    total = log.rejects.counts.total()
+    return type(error)(f"{error} ({total:,} lines were rejected, {times:,} of them: {reason}; see {path})")
 
 
 def _taxonomy(job: Job, log: Log) -> str:
@@ -270,7 +300,7 @@ def _write_rejects(job: Job, log: Log) -> Path | None:
         return None
     path = job.out.absolute().parent / "rejects.jsonl"
     number = 1
-    while path.exists() and not job.force:
+    while path.exists() or path.is_symlink():
         number += 1
         path = path.with_name(f"rejects-{number}.jsonl")
     log.rejects.write(path)

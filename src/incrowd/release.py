@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,25 +14,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from incrowd.audit import RELEASE_FORMAT, Audit, Originals, audit
+from incrowd.audit import RELEASE_FILES, Audit, Originals, audit
 from incrowd.claims import Claim
 from incrowd.errors import BadInputError, ClaimError, IncrowdError
 from incrowd.folder import appearing, check_free
+from incrowd.manifest import RELEASE_FORMAT, Counts, Manifest, SpelledClaim, read_manifest
 from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.metrics import Losses, measure_losses
 from incrowd.records import RECORDS_SCHEMA, Records, records_of
 from incrowd.report.page import render_report
 from incrowd.taxonomy.tree import Taxonomy
-from incrowd.textforms import TEXT_FORMS, check_forms, write_text_form
+from incrowd.textforms import check_forms, text_of
 from incrowd.transactions import Transactions
 from incrowd.version import __version__
 
 __all__ = ["Release", "check_map", "check_out", "is_release", "read_map"]
 
 MAP_SCHEMA = pa.schema([("owner", pa.string()), ("row", pa.int64())])
-FILES = {"records.parquet", "taxonomy.parquet", "manifest.json", "report.html"} | {
-    f"records.{form}" for form in TEXT_FORMS
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,30 +65,30 @@ class Release:
         return measure_losses(self.transactions, self.taxonomy, self.classes)
 
     @property
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> Counts:
         """How many records came in, went out, were withheld; how many distinct ones; the smallest class."""
-        return {
-            "records_in": len(self.transactions),
-            "records_out": self.records.rows,
-            "withheld": self.classes.withheld,
-            "groups": len(self.records),
-            "k_min": int(self.records.sizes.min(initial=self.records.rows)),
-            "labels": len(self.records.labels),
-        }
+        return Counts(
+            records_in=len(self.transactions),
+            records_out=self.records.rows,
+            withheld=self.classes.withheld,
+            groups=len(self.records),
+            k_min=int(self.records.sizes.min(initial=self.records.rows)),
+            labels=len(self.records.labels),
+        )
 
     @property
     def account(self) -> tuple[str, ...]:
         """What was done to the data, in order."""
         counts, tree = self.counts, self.taxonomy
-        withheld = f" {counts['withheld']:,} hold nothing and are withheld." if counts["withheld"] else ""
+        withheld = f" {counts.withheld:,} hold nothing and are withheld." if counts.withheld else ""
         placed = f"Placed {len(self.transactions.vocabulary):,} distinct items on the taxonomy {tree.name}"
         shape = f"({len(tree):,} nodes, {tree.leaf_count:,} leaves, {tree.height} levels)"
-        grouped = f"Grouped {counts['records_out']:,} records by method {self.method}"
-        outcome = f"into {counts['groups']:,} distinct ones, each shared by at least {counts['k_min']:,}"
+        grouped = f"Grouped {counts.records_out:,} records by method {self.method}"
+        outcome = f"into {counts.groups:,} distinct ones, each shared by at least {counts.k_min:,}"
         return (
             *self.transactions.account,
             f"{placed} {shape}.",
-            f"Took {counts['records_in']:,} records.{withheld}",
+            f"Took {counts.records_in:,} records.{withheld}",
             f"{grouped} {outcome}.",
         )
 
@@ -99,22 +96,18 @@ class Release:
         """Return the published records as an Arrow table."""
         return pa.Table.from_batches(self.records.batches(), schema=RECORDS_SCHEMA)
 
-    def manifest(self) -> dict[str, Any]:
+    def manifest(self) -> Manifest:
         """Return what the release says of itself."""
-        return {
-            "format": RELEASE_FORMAT,
-            "incrowd": __version__,
-            "method": self.method,
-            "parameters": dict(self.parameters),
-            "claim": {
-                **msgspec.to_builtins(self.claim),
-                "in_words": self.claim.in_words,
-                "not_promised": self.claim.not_promised,
-            },
-            "counts": self.counts,
-            "losses": msgspec.to_builtins(self.losses),
-            "account": [f"{number}. {step}" for number, step in enumerate(self.account, 1)],
-        }
+        return Manifest(
+            format=RELEASE_FORMAT,
+            incrowd=__version__,
+            method=self.method,
+            parameters=dict(self.parameters),
+            claim=SpelledClaim.of(self.claim),
+            counts=self.counts,
+            losses=msgspec.structs.asdict(self.losses),
+            account=[f"{number}. {step}" for number, step in enumerate(self.account, 1)],
+        )
 
     def write(
         self,
@@ -153,7 +146,7 @@ class Release:
         check_out(path, force=force)
         if private_map is not None:
             check_map(Path(private_map), path, force=force)
-        with appearing(path) as draft:
+        with appearing(path, replaces=is_release if force else None) as draft:
             step("write")
             draft.mkdir()
             self._write_files(draft, text_forms)
@@ -161,7 +154,7 @@ class Release:
             result = self._audit(draft)
             step("write")
             if private_map is not None:
-                self._write_map(Path(private_map), map_notes or {})
+                self._write_map(Path(private_map), map_notes or {}, force=force)
         return result
 
     def _write_files(self, draft: Path, text_forms: Sequence[str]) -> None:
@@ -170,15 +163,14 @@ class Release:
                 writer.write_batch(batch)
         pq.write_table(self._taxonomy_table(), draft / "taxonomy.parquet", compression="zstd")
         for form in dict.fromkeys(text_forms):
-            write_text_form(draft, form, self._text_rows())
+            with (draft / f"records.{form}").open("w", encoding="utf-8", newline="") as out:
+                out.writelines(text_of(form, self._rows()))
         manifest = self.manifest()
-        text = json.dumps(manifest, indent=2, ensure_ascii=False)
-        (draft / "manifest.json").write_text(text + "\n", encoding="utf-8")
-        (draft / "report.html").write_text(
-            render_report(manifest, self.records, self.taxonomy, self.classes), encoding="utf-8"
-        )
+        (draft / "manifest.json").write_text(manifest.text(), encoding="utf-8")
+        page = render_report(manifest, self.records, self.taxonomy, self.classes)
+        (draft / "report.html").write_text(page, encoding="utf-8")
 
-    def _text_rows(self) -> Iterator[tuple[list[str], list[int]]]:
+    def _rows(self) -> Iterator[tuple[list[str], list[int]]]:
         for batch in self.records.batches():
             columns = batch.to_pydict()
             yield from zip(columns["items"], columns["counts"], strict=True)
@@ -215,26 +207,26 @@ class Release:
             )
         return result
 
-    def _write_map(self, path: Path, notes: Mapping[str, str]) -> None:
+    def _write_map(self, path: Path, notes: Mapping[str, str], *, force: bool) -> None:
         rows = self.records.row_of
         published = pa.array(np.flatnonzero(rows != WITHHELD))
         table = pa.table(
             [self.transactions.owners.take(published), pa.array(rows).take(published)],
             schema=MAP_SCHEMA.with_metadata(dict(notes)),
         )
-        with appearing(path) as draft:
+        with appearing(path, replaces=_is_map if force else None) as draft:
             os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             pq.write_table(table, draft, compression="zstd")
 
     def __repr__(self) -> str:
         counts = self.counts
         return (
-            f"Release({self.method}: {self.claim.in_words} {counts['records_out']:,} records, "
-            f"{counts['withheld']:,} withheld, NCP {self.losses.ncp:.2%}, GGD {self.losses.ggd_norm:.2%})"
+            f"Release({self.method}: {self.claim.in_words} {counts.records_out:,} records, "
+            f"{counts.withheld:,} withheld, NCP {self.losses.ncp:.2%}, GGD {self.losses.ggd_norm:.2%})"
         )
 
     def _repr_html_(self) -> str:
-        rows = {**self.counts, **msgspec.to_builtins(self.losses)}
+        rows = msgspec.structs.asdict(self.counts) | msgspec.structs.asdict(self.losses)
         cells = "".join(f"<tr><th>{name}</th><td>{value:,.4g}</td></tr>" for name, value in rows.items())
         return f"<p><b>{self.method}</b>: {self.claim.in_words}</p><table>{cells}</table>"
 
@@ -247,13 +239,15 @@ def _label_pair(tree: Taxonomy, nodes: Any) -> tuple[Any, Any]:
 
 def is_release(path: Path) -> bool:
     """Tell whether a directory holds a release and nothing else."""
-    if not path.is_dir() or not {file.name for file in path.iterdir()} <= FILES:
+    if not path.is_dir() or not {file.name for file in path.iterdir()} <= RELEASE_FILES:
         return False
     try:
-        manifest = json.loads((path / "manifest.json").read_bytes())
-    except (OSError, ValueError):
+        read_manifest(path)
+    except BadInputError:
         return False
-    return isinstance(manifest, dict) and manifest.get("format") == RELEASE_FORMAT
+    except ClaimError:
+        return True  # ours, but damaged
+    return True
 
 
 def check_out(path: Path, *, force: bool) -> None:
@@ -263,7 +257,7 @@ def check_out(path: Path, *, force: bool) -> None:
 
 def check_map(path: Path, out: Path, *, force: bool) -> None:
     """Refuse a private map that would be published, or that would replace another file."""
-    if path.absolute().is_relative_to(out.absolute()):
+    if path.resolve().is_relative_to(out.resolve()):
         raise BadInputError(f"private map {path} must not lie inside the release; it tells who is who")
     check_free(path, force=force, ours=_is_map, what="private map")
 

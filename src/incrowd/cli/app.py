@@ -38,13 +38,13 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="incrowd", message="incrowd %(version)s")
 def cli() -> None:
-    r"""Publish query logs and other set-valued data so that nobody in them stands out.
+    """Publish query logs and other set-valued data so that nobody in them stands out.
 
     \b
     incrowd demo                                     see it work on a made-up log
     incrowd anonymize log.tsv --out release --k 5    make an audited release
     incrowd audit release                            recount it from its files
-    """
+    """  # noqa: D301 - click wants the very character
 
 
 for command in commands.ALL:
@@ -64,6 +64,9 @@ def main(arguments: list[str] | None = None) -> None:
         code = stop.exit_code
     except IncrowdError as error:
         code = _fail(str(error), error.exit_code, arguments)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        code = 0
     except click.ClickException as error:
         code = _fail(_usage(error), BAD_USAGE, arguments)
     except (click.Abort, KeyboardInterrupt):

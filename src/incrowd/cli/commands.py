@@ -88,7 +88,7 @@ def anonymize(
     as_json: bool,  # noqa: FBT001
     **options: Any,
 ) -> None:
-    r"""Make an audited release of INPUT in the directory --out.
+    """Make an audited release of INPUT in the directory --out.
 
     INPUT is a query log (AOL, Excite, CSV, TSV, JSON lines, Parquet) or a file of baskets (.dat), plain or
     compressed with gzip or zstd. Lines that cannot be read are counted and listed in rejects.jsonl next to
@@ -99,7 +99,7 @@ def anonymize(
       incrowd anonymize aol.tsv.gz --out release --k 5
       incrowd anonymize baskets.dat --out release --k 10 --taxonomy balanced:5
       incrowd anonymize log.csv --out release --k 5 --columns user=who,query=text --items terms
-    """
+    """  # noqa: D301 - click wants the very character
     from incrowd.cli.watch import Watch
     from incrowd.pipeline import Job, run_job
     from incrowd.report.terminal import show_outcome
@@ -188,12 +188,14 @@ def audit(
 @json_option
 def show(directory: Path, as_json: bool) -> None:  # noqa: FBT001
     """Show the release in DIRECTORY as its manifest tells it (use 'incrowd audit' to check that)."""
-    from incrowd.audit import read_manifest
+    import msgspec
+
+    from incrowd.manifest import read_manifest
     from incrowd.report.terminal import show_release
 
     manifest = read_manifest(directory)
     if as_json:
-        print_json(manifest)
+        print_json(msgspec.to_builtins(manifest))
     else:
         show_release(directory, manifest)
 

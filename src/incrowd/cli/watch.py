@@ -23,6 +23,7 @@ TITLES = {
     "read": "Reading",
     "taxonomy": "Placing items on the taxonomy",
     "compile": "Compiling kernels",
+    "load": "Loading kernels",
     "anonymize": "Grouping records",
     "write": "Writing the release",
     "audit": "Auditing what was written",

@@ -7,6 +7,9 @@ items. Partitions wait on a stack, their cuts behind one another in a pool, the 
 
 Gains are integers (M * NCP), so the gain of the largest part of a split is what the others leave over,
 exactly. Each row is therefore rescanned O(log n) times, not once per split.
+
+Partitions are independent. Large ones are split until few rows are left in each; those are finished on a
+compact copy of their rows, which stays in the processor's cache, and by several threads at once.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from incrowd.kernels.arrays import Rows, Tree, child_towards
 from incrowd.kernels.buckets import Scratch, children_hit, first_at_least, largest_part, scratch, split
 from incrowd.kernels.jit import kernel
 
-__all__ = ["Groups", "partition_rows"]
+__all__ = ["Groups", "finish_groups", "split_rows", "whole"]
 
 Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]
@@ -29,12 +32,16 @@ CLOSED = -1  # gain of a node that cannot be expanded: a leaf, or frozen
 
 
 class Groups(NamedTuple):
-    """Final partitions: group g owns ``rows[row_start[g]:row_start[g + 1]]`` and the nodes likewise."""
+    """Partitions: group g owns ``rows[row_start[g]:row_start[g + 1]]`` and the nodes of its cut likewise.
+
+    ``gains`` says what expanding each node would gain; a group is final when all of its nodes are CLOSED.
+    """
 
     row_start: Ints64
     rows: Ints64
     node_start: Ints64
     nodes: Ints32
+    gains: Ints64
 
 
 class Stack(NamedTuple):
@@ -48,37 +55,118 @@ class Stack(NamedTuple):
 
 
 @kernel
-def partition_rows(rows: Rows, tree: Tree, order: Ints64, k: int) -> Groups:
-    """Partition the rows listed in `order` (ascending, none empty, at least k of them); reorders `order`."""
+def whole(rows: Rows, tree: Tree, order: Ints64) -> Groups:
+    """Return all the rows listed in `order` (ascending, none empty) as one group, generalized to the root."""
+    nodes, gains = np.zeros(1, np.int32), np.zeros(1, np.int64)
+    gains[0] = CLOSED if tree.weight[0] == 0 else 0
+    _add_gains(rows, tree, order, nodes, gains)
+    return Groups(np.array([0, len(order)]), order, np.array([0, 1]), nodes, gains)
+
+
+@kernel
+def split_rows(rows: Rows, tree: Tree, group: Groups, k: int, enough: int) -> Groups:
+    """Split one group (of at least k rows) until its parts are final or have at most `enough` rows."""
+    order = group.rows.copy()
     items = 0
     for row in order:
         items += rows.start[row + 1] - rows.start[row]
     most, longest = len(order) // k + 1, items // k + 1
-    work = scratch(len(order), items)
-    stack = _stack(most, longest)
-    row_start, node_start = np.zeros(most + 1, np.int64), np.zeros(most + 1, np.int64)
-    final, groups = np.empty(longest, np.int32), 0
-    stack.row_start[0], stack.row_stop[0], stack.cut_start[0], stack.cut_start[1] = 0, len(order), 0, 1
-    stack.nodes[0], stack.gains[0] = 0, CLOSED if tree.weight[0] == 0 else 0
-    _add_gains(rows, tree, order, stack.nodes[:1], stack.gains[:1])
-    waiting = 1
+    work, stack, done = scratch(len(order), items), _stack(most, longest), _groups(most, longest, order)
+    stack.row_start[0], stack.row_stop[0] = 0, len(order)
+    stack.cut_start[0], stack.cut_start[1] = 0, len(group.nodes)
+    stack.nodes[: len(group.nodes)], stack.gains[: len(group.nodes)] = group.nodes, group.gains
+    waiting, groups = 1, 0
     while waiting > 0:
         waiting -= 1
         cut = slice(stack.cut_start[waiting], stack.cut_start[waiting + 1])
         nodes, gains = stack.nodes[cut].copy(), stack.gains[cut].copy()
         best = _best(gains)
-        if best >= 0:
+        if best >= 0 and stack.row_stop[waiting] - stack.row_start[waiting] > enough:
             waiting = _expand(rows, tree, order, nodes, gains, best, k, work, stack, waiting)
         else:
-            final[node_start[groups] : node_start[groups] + len(nodes)] = nodes
-            node_start[groups + 1] = node_start[groups] + len(nodes)
-            row_start[groups + 1] = stack.row_stop[waiting]
-            groups += 1
+            groups = _emit(done, groups, stack.row_stop[waiting], nodes, gains)
+    return _trimmed(done, groups)
+
+
+@kernel
+def finish_groups(rows: Rows, tree: Tree, groups: Groups, first: int, last: int, k: int) -> Groups:
+    """Split the groups `first` to `last` - 1 to the end, each on a compact copy of its rows."""
+    members = groups.rows[groups.row_start[first] : groups.row_start[last]].copy()
+    items = 0
+    for row in members:
+        items += rows.start[row + 1] - rows.start[row]
+    done, finished = _groups(len(members) // k + 1, items // k + 1, members), 0
+    at = 0
+    for group in range(first, last):
+        own = members[at : at + groups.row_start[group + 1] - groups.row_start[group]]
+        cut = slice(groups.node_start[group], groups.node_start[group + 1])
+        copy = _compact(rows, own)
+        here = np.arange(len(own))
+        start = Groups(
+            np.array([0, len(own)]),
+            here,
+            np.array([0, cut.stop - cut.start]),
+            groups.nodes[cut],
+            groups.gains[cut],
+        )
+        parts = split_rows(copy, tree, start, k, 0)
+        own[:] = own.copy()[parts.rows]
+        for part in range(len(parts.row_start) - 1):
+            part_cut = slice(parts.node_start[part], parts.node_start[part + 1])
+            finished = _emit(
+                done, finished, at + parts.row_start[part + 1], parts.nodes[part_cut], parts.gains[part_cut]
+            )
+        at += len(own)
+    return _trimmed(done, finished)
+
+
+@kernel
+def _compact(rows: Rows, order: Ints64) -> Rows:
+    """Copy the rows listed in `order` behind one another."""
+    start = np.zeros(len(order) + 1, np.int64)
+    for i in range(len(order)):
+        start[i + 1] = start[i] + rows.start[order[i] + 1] - rows.start[order[i]]
+    leaf, times = np.empty(start[-1], np.int32), np.empty(start[-1], np.int32)
+    for i in range(len(order)):
+        source = slice(rows.start[order[i]], rows.start[order[i] + 1])
+        leaf[start[i] : start[i + 1]] = rows.leaf[source]
+        times[start[i] : start[i + 1]] = rows.times[source]
+    return Rows(start, leaf, times)
+
+
+@kernel
+def _groups(most: int, longest: int, order: Ints64) -> Groups:
+    """Allocate room for that many groups and nodes of cuts."""
     return Groups(
-        row_start[: groups + 1].copy(),
+        np.zeros(most + 1, np.int64),
         order,
-        node_start[: groups + 1].copy(),
-        final[: node_start[groups]].copy(),
+        np.zeros(most + 1, np.int64),
+        np.empty(longest, np.int32),
+        np.empty(longest, np.int64),
+    )
+
+
+@kernel
+def _emit(done: Groups, groups: int, row_stop: int, nodes: Ints32, gains: Ints64) -> int:
+    """Add a group behind the last one; return how many there are now."""
+    start = done.node_start[groups]
+    done.nodes[start : start + len(nodes)] = nodes
+    done.gains[start : start + len(nodes)] = gains
+    done.node_start[groups + 1] = start + len(nodes)
+    done.row_start[groups + 1] = row_stop
+    return groups + 1
+
+
+@kernel
+def _trimmed(done: Groups, groups: int) -> Groups:
+    """Give back the room that was not needed."""
+    nodes = done.node_start[groups]
+    return Groups(
+        done.row_start[: groups + 1].copy(),
+        done.rows,
+        done.node_start[: groups + 1].copy(),
+        done.nodes[:nodes].copy(),
+        done.gains[:nodes].copy(),
     )
 
 

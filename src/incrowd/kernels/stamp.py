@@ -15,20 +15,20 @@ from incrowd.kernels.jit import cache_directory
 __all__ = ["kernels_are_compiled", "note_compiled"]
 
 
-def kernels_are_compiled() -> bool:
-    """Tell whether an earlier run on this machine has compiled these kernels."""
-    stamp = _stamp()
+def kernels_are_compiled(method: str) -> bool:
+    """Tell whether an earlier run on this machine has compiled a method's kernels."""
+    stamp = _stamp(method)
     return stamp is not None and stamp.exists()
 
 
-def note_compiled() -> None:
-    """Remember that the kernels are compiled now."""
-    stamp = _stamp()
+def note_compiled(method: str) -> None:
+    """Remember that a method's kernels are compiled now."""
+    stamp = _stamp(method)
     if stamp is not None:
         stamp.touch()
 
 
-def _stamp() -> Path | None:
+def _stamp(method: str) -> Path | None:
     """Return a file name that changes with the kernels' source, place, compiler and processor."""
     directory = cache_directory()
     if directory is None:
@@ -37,4 +37,4 @@ def _stamp() -> Path | None:
     for source in sorted(Path(__file__).parent.glob("*.py")):
         status = source.stat()
         parts.append(f"{source} {status.st_size} {status.st_mtime_ns}")
-    return directory / f"compiled-{hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:16]}"
+    return directory / f"compiled-{method}-{hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:16]}"

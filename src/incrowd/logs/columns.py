@@ -20,7 +20,7 @@ _USUAL_NAMES: dict[str, tuple[str, ...]] = {
     "time": ("time", "timestamp", "date", "datetime", "querytime"),
     "url": ("url", "click", "clickurl"),
 }
-_NOT_A_NAME = re.compile(r"|[-+]?[\d.,]+|\d{1,4}[-/.]\d{1,2}[-/.]\d.*|.*\d:\d\d.*", re.DOTALL)
+_NOT_A_NAME = re.compile(r"|[-+]?[\d.,]+|\d{1,4}[-/.]\d{1,2}[-/.]\d.*|.*\d:\d\d.*|.*@.*|.*://.*", re.DOTALL)
 _LONGEST_NAME = 64
 
 

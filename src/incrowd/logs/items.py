@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from incrowd.logs.store import Store
 
 __all__ = ["CompressedRows", "compress", "count_kinds", "look_up_words"]
+
+Ints64 = npt.NDArray[np.int64]
+Ints32 = npt.NDArray[np.int32]
 
 _LOOKUPS: dict[str, Callable[[pa.StringArray], Nouns]] = {"nouns": find_nouns, "terms": find_terms}
 _KINDS = {LISTED: "listed", UNLISTED: "unlisted", OTHER: "other", STOP: "stop", TERM: "term"}
@@ -33,19 +37,21 @@ _MAKE_CODES = """
     CREATE OR REPLACE TABLE codes AS
     SELECT word, item FROM words JOIN meanings USING (text) JOIN vocabulary USING (name)
 """
-_ROWS = """
-    SELECT unit, item, count(*)::INTEGER AS n
-    FROM tokens JOIN codes USING (word) GROUP BY unit, item ORDER BY unit, item
+_PAIRS = """
+    SELECT unit, item FROM tokens JOIN codes USING (word) WHERE unit >= {low} AND unit < {high}
 """
+
+# Sorting in memory is much faster than grouping in the database; this many at a time keep memory bounded.
+_OCCURRENCES_AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class CompressedRows:
     """The arrays of transactions: see `incrowd.transactions.Transactions`."""
 
-    indptr: npt.NDArray[np.int64]
-    items: npt.NDArray[np.int32]
-    counts: npt.NDArray[np.int32]
+    indptr: Ints64
+    items: Ints32
+    counts: Ints32
     vocabulary: pa.StringArray
     owners: pa.StringArray
 
@@ -79,18 +85,28 @@ def compress(store: Store) -> CompressedRows:
     """Join `units`, `tokens`, `words` and `meanings` into rows over the sorted vocabulary of what occurs."""
     store.run(_MAKE_VOCABULARY)
     store.run(_MAKE_CODES)
-    batches = [
-        [np.array(batch.column(name), np.int32) for name in ("unit", "item", "n")]
-        for batch in store.batches(_ROWS)
-    ]
-    units, items, counts = (
-        np.concatenate([np.empty(0, np.int32), *columns])
-        for columns in (zip(*batches, strict=True) if batches else ([],) * 3)
-    )
     vocabulary = _texts(store, "SELECT name FROM vocabulary ORDER BY item")
     owners = _texts(store, "SELECT owner FROM units ORDER BY unit")
-    indptr = np.concatenate(([0], np.cumsum(np.bincount(units, minlength=len(owners)), dtype=np.int64)))
+    (tokens,) = store.row("SELECT count(*) FROM tokens")
+    bounds = np.linspace(0, len(owners), num=2 + tokens // _OCCURRENCES_AT_ONCE, dtype=np.int64).tolist()
+    parts = [_count_pairs(store, low, high, len(vocabulary)) for low, high in pairwise(bounds)]
+    lengths, items, counts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    indptr = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
     return CompressedRows(indptr, items, counts, vocabulary, owners)
+
+
+def _count_pairs(store: Store, low: int, high: int, vocabulary: int) -> tuple[Ints64, Ints32, Ints32]:
+    """Return the lengths of the rows of some units, their items in order, and the items' counts."""
+    keys = [np.empty(0, np.int64)]  # unit and item in one number, so that one sort orders both
+    for batch in store.batches(_PAIRS.format(low=low, high=high)):
+        unit, item = (np.array(batch.column(name), np.int64) for name in ("unit", "item"))
+        keys.append((unit - low) * vocabulary + item)
+    ordered = np.concatenate(keys)
+    ordered.sort()
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+    units, items = np.divmod(ordered[starts], max(vocabulary, 1))
+    counts = np.diff(starts, append=len(ordered))
+    return np.bincount(units, minlength=high - low), items.astype(np.int32), counts.astype(np.int32)
 
 
 def _texts(store: Store, sql: str) -> pa.StringArray:

@@ -144,7 +144,7 @@ class _Reader:
             kept += len(table)
         if not kept and not self._rejects:
             raise BadInputError(
-                f"{self._source.name} has a header and no rows below it: give a file with records"
+                f"{self._source.name} has no rows, only the names of columns: give a file with records"
             )
         return self._log(kept)
 

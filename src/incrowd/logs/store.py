@@ -26,7 +26,7 @@ _DATABASE_SHARE = 0.2
 _LEAST_MEMORY = 640 * 1000**2
 _LEAST_DATABASE = 256 * 1024**2
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
-_BATCH_ROWS = 500_000
+_BATCH_ROWS = 250_000
 
 
 def parse_memory(text: str | int) -> int:
@@ -62,6 +62,7 @@ class Store:
                     "memory_limit": f"{limit // 1024}KiB",
                     "temp_directory": str(Path(self._directory) / "spilled"),
                     "preserve_insertion_order": False,
+                    "checkpoint_threshold": "1000TB",  # rewriting the tables would take seconds and gain nothing
                 },
             )
             self._connection.execute("SET enable_progress_bar = false")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from incrowd.claims import Kind
-from incrowd.errors import BadInputError, nearest
+from incrowd.errors import BadInputError, check_choice, nearest
 from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.methods.partition import partition
 
@@ -31,10 +31,7 @@ COMMON = ("transactions", "taxonomy", "k", "seed")
 
 def method_named(name: str) -> Method:
     """Return a method, or say which name comes nearest."""
-    if name not in METHODS:
-        known = ", ".join(METHODS)
-        raise BadInputError(f"method '{name}' is unknown; choose from {known}{nearest(name, METHODS)}")
-    return METHODS[name]
+    return METHODS[check_choice("method", name, METHODS)]
 
 
 def method_parameters(name: str) -> dict[str, inspect.Parameter]:
@@ -91,12 +88,7 @@ def variants(name: str) -> list[dict[str, Any]]:
 def _value(name: str, value: Any, kind: Any) -> Any:
     """Read one parameter as its annotated type."""
     if get_origin(kind) is Literal:
-        if value not in get_args(kind):
-            choice = ", ".join(map(str, get_args(kind)))
-            raise BadInputError(
-                f"{name} must be one of {choice} (got '{value}'){nearest(str(value), get_args(kind))}"
-            )
-        return value
+        return check_choice(name, str(value), map(str, get_args(kind)))
     try:
         return kind(value)
     except (TypeError, ValueError):

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from incrowd.kernels.arrays import leaf_rows, tree_arrays
+from incrowd.kernels.arrays import Rows, Tree, leaf_rows, tree_arrays
 from incrowd.kernels.generalize import smallest_counts
-from incrowd.kernels.partition import partition_rows
+from incrowd.kernels.partition import Groups, finish_groups, split_rows, whole
 from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.transactions import Transactions
 
 __all__ = ["partition"]
+
+ROWS_IN_CACHE = 4_000  # a partition of so many rows is finished by one thread on a copy of its own
+ROWS_A_TASK = 4_000
 
 
 def partition(
@@ -40,7 +47,7 @@ def partition(
     """
     rows, tree = leaf_rows(transactions, taxonomy), tree_arrays(taxonomy)
     filled = np.flatnonzero(np.diff(transactions.indptr) > 0)
-    groups = partition_rows(rows, tree, filled, k)
+    groups = _groups(rows, tree, filled, k)
     of_row = np.full(len(transactions), WITHHELD, dtype=np.int32)
     of_row[groups.rows] = np.repeat(
         np.arange(len(groups.row_start) - 1, dtype=np.int32), np.diff(groups.row_start)
@@ -50,3 +57,26 @@ def partition(
     else:
         counts = np.ones(len(groups.nodes), dtype=np.int32)
     return Classes(of_row, groups.node_start, groups.nodes, counts)
+
+
+def _groups(rows: Rows, tree: Tree, order: npt.NDArray[np.int64], k: int) -> Groups:
+    """Split until partitions are small, then finish those on all cores; threads do not change the result."""
+    coarse = split_rows(rows, tree, whole(rows, tree, order), k, ROWS_IN_CACHE)
+    marks = np.arange(0, len(order), ROWS_A_TASK)
+    spans = np.unique([*np.searchsorted(coarse.row_start, marks), len(coarse.row_start) - 1]).tolist()
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        parts = list(
+            threads.map(lambda span: finish_groups(rows, tree, coarse, span[0], span[1], k), pairwise(spans))
+        )
+    return Groups(
+        _joined([part.row_start for part in parts]),
+        np.concatenate([part.rows for part in parts]),
+        _joined([part.node_start for part in parts]),
+        np.concatenate([part.nodes for part in parts]),
+        np.concatenate([part.gains for part in parts]),
+    )
+
+
+def _joined(starts: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    """Return the starts of lists that are put behind one another."""
+    return np.concatenate(([0], np.cumsum(np.concatenate([np.diff(start) for start in starts]))))

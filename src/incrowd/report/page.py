@@ -5,15 +5,15 @@ The page is made from what is published and from counts; no original record is a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jinja2
 import numpy as np
 import numpy.typing as npt
 
+from incrowd.manifest import Manifest
 from incrowd.methods.classes import Classes
 from incrowd.records import Records
 from incrowd.taxonomy.tree import Taxonomy
@@ -46,13 +46,13 @@ class Bar(NamedTuple):
     width: float
 
 
-def render_report(manifest: Mapping[str, Any], records: Records, taxonomy: Taxonomy, classes: Classes) -> str:
+def render_report(manifest: Manifest, records: Records, taxonomy: Taxonomy, classes: Classes) -> str:
     """Render the page of a release."""
     return _template().render(
         manifest=manifest,
-        counts=manifest["counts"],
-        losses=[(*LOSS_NOTES[name], f"{manifest['losses'][name]:.1%}") for name in LOSS_NOTES],
-        lengths=manifest["losses"],
+        counts=manifest.counts,
+        losses=[(*LOSS_NOTES[name], f"{manifest.losses[name]:.1%}") for name in LOSS_NOTES],
+        lengths=manifest.losses,
         sizes=_class_sizes(records.sizes),
         levels=_levels(taxonomy, classes),
         items=_most_published(records),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
@@ -13,6 +15,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from incrowd.audit import Audit
+    from incrowd.manifest import Manifest
     from incrowd.pipeline import Outcome
 
 __all__ = [
@@ -35,62 +38,66 @@ EXAMPLES = 5
 EXAMPLE_ITEMS = 8
 
 
+def _console() -> Console:
+    """Return a console that prints names and paths as they are."""
+    return Console(markup=False, highlight=False)
+
+
 def show_outcome(outcome: Outcome) -> None:
     """Show what came of a job: the promise, the numbers, the files."""
-    console = Console()
+    console = _console()
     release, result = outcome.release, outcome.audit
     console.print(_verdict(result))
     console.print()
     console.print(_numbers_table(outcome))
     console.print()
-    console.print(_losses_table(release.manifest()["losses"]))
+    console.print(_losses_table(msgspec.structs.asdict(release.losses)))
     console.print()
     seconds = ", ".join(
         f"{name} {value:.2f}" for name, value in outcome.seconds.items() if value and name != "total"
     )
-    console.print(f"Took {outcome.seconds['total']:.2f} s ({seconds}).", style="dim", highlight=False)
+    console.print(f"Took {outcome.seconds['total']:.2f} s ({seconds}).", style="dim")
     _show_files(console, outcome)
 
 
 def show_demo(outcome: Outcome) -> None:
     """Show the outcome of the demo, some of its records, and what to do next."""
     show_outcome(outcome)
-    console = Console()
+    console = _console()
     console.print()
     console.print(_examples_table(outcome.out))
     console.print()
-    console.print("Next: open the report in a browser, or try it on your own log:", highlight=False)
-    console.print("  incrowd anonymize YOUR_LOG --out release --k 5", style="bold", highlight=False)
+    console.print("Next: open the report in a browser, or try it on your own log:")
+    console.print("  incrowd anonymize YOUR_LOG --out release --k 5", style="bold")
 
 
 def show_audit(result: Audit) -> None:
     """Show the verdict, what was checked, and what is wrong."""
-    console = Console()
+    console = _console()
     console.print(_verdict(result))
     for check in result.checks:
-        console.print(f"  checked: {check}", highlight=False)
+        console.print(f"  checked: {check}")
     for problem in result.problems:
-        console.print(f"  problem: {problem}", style="red", highlight=False)
+        console.print(f"  problem: {problem}", style="red")
 
 
-def show_release(directory: Path, manifest: Mapping[str, Any]) -> None:
+def show_release(directory: Path, manifest: Manifest) -> None:
     """Show what a release says of itself, and some of its records."""
-    console = Console()
-    console.print(Text(manifest["claim"]["in_words"], style="bold"))
-    for line in manifest["claim"]["not_promised"]:
-        console.print(f"  {line}", style="dim", highlight=False)
-    counts = manifest["counts"]
+    console = _console()
+    console.print(Text(manifest.claim.in_words, style="bold"))
+    for line in manifest.claim.not_promised:
+        console.print(f"  {line}", style="dim")
+    counts = manifest.counts
     console.print(
-        f"\n{counts['records_out']:,} records, {counts['groups']:,} distinct, the smallest class {counts['k_min']:,}; "
-        f"{counts['withheld']:,} withheld; method {manifest['method']}.\n",
-        highlight=False,
+        f"\n{counts.records_out:,} records, {counts.groups:,} distinct, the smallest class {counts.k_min:,}; "
+        f"{counts.withheld:,} withheld; method {manifest.method}.\n",
     )
-    console.print(_losses_table(manifest["losses"]))
+    console.print(_losses_table(manifest.losses))
     console.print()
     console.print(_examples_table(directory))
-    console.print("\nWhat was done:", highlight=False)
-    for step in manifest["account"]:
-        console.print(f"  {step}", highlight=False)
+    console.print("\nWhat was done:")
+    for step in manifest.account:
+        console.print(f"  {step}")
 
 
 def show_methods(described: Sequence[Mapping[str, Any]]) -> None:
@@ -100,7 +107,7 @@ def show_methods(described: Sequence[Mapping[str, Any]]) -> None:
         table.add_column(title, overflow="fold")
     for method in described:
         table.add_row(method["name"], method["promise"], method["summary"], "\n".join(method["parameters"]))
-    Console().print(table)
+    _console().print(table)
 
 
 def show_shape(shape: Mapping[str, Any]) -> None:
@@ -112,14 +119,14 @@ def show_shape(shape: Mapping[str, Any]) -> None:
     table.add_row("root", Text(shape["root"]))
     table.add_row("widest node", Text(f"{shape['widest_node']} ({shape['children_of_widest']:,} children)"))
     table.add_row("nodes by level", ", ".join(f"{n:,}" for n in shape["nodes_by_level"]))
-    Console().print(table)
+    _console().print(table)
 
 
 def show_problems(found: Mapping[str, Any]) -> None:
     """Show a taxonomy file's problems, or that it has none."""
-    console = Console()
+    console = _console()
     for problem in found["problems"]:
-        console.print(problem, style="red", highlight=False)
+        console.print(problem, style="red")
     if not found["problems"]:
         console.print("no problems", style="green")
         show_shape(found["shape"])
@@ -144,16 +151,16 @@ def _numbers_table(outcome: Outcome) -> Table:
     if summary["bad_bytes"]:
         table.add_row(f"{summary['bad_bytes']:,}", "bad bytes replaced")
     unit = outcome.release.claim.unit
-    table.add_row(f"{counts['records_in']:,}", f"{unit}s found")
+    table.add_row(f"{counts.records_in:,}", f"{unit}s found")
     if outcome.unlisted:
         table.add_row(f"{outcome.listed:,}", f"distinct items listed in {outcome.release.taxonomy.name}")
         table.add_row(f"{outcome.unlisted:,}", f"distinct items not listed ({_unlisted(outcome)})")
     table.add_row(
-        f"{counts['withheld']:,}",
-        f"{unit}s withheld" + (": nothing of theirs was left" if counts["withheld"] else ""),
+        f"{counts.withheld:,}",
+        f"{unit}s withheld" + (": nothing of theirs was left" if counts.withheld else ""),
     )
-    table.add_row(f"{counts['records_out']:,}", f"records published, {counts['groups']:,} distinct")
-    table.add_row(f"{counts['k_min']:,}", "share the rarest record")
+    table.add_row(f"{counts.records_out:,}", f"records published, {counts.groups:,} distinct")
+    table.add_row(f"{counts.k_min:,}", "share the rarest record")
     return table
 
 
@@ -174,20 +181,14 @@ def _losses_table(losses: Mapping[str, float]) -> Table:
 
 
 def _examples_table(directory: Path) -> Table:
-    """Return some published records, evenly spaced through the file."""
-    records = pq.read_table(directory / "records.parquet")
-    groups: list[tuple[int, list[str]]] = []
+    """Return some published records, evenly spaced through the file, with how many share each."""
+    rows = pq.read_table(directory / "records.parquet", columns=["items"]).column("items").to_pylist()
+    groups = [(len(list(same)), items) for items, same in groupby(rows)]
     table = Table(box=None, pad_edge=False, title="Some published records", title_justify="left")
     table.add_column("shared by", justify="right", style="bold")
     table.add_column("record")
-    rows = records.column("items").to_pylist()
-    for items in rows:
-        if groups and groups[-1][1] == items:
-            groups[-1] = (groups[-1][0] + 1, items)
-        else:
-            groups.append((1, items))
-    for i in range(EXAMPLES):
-        shared, items = groups[i * len(groups) // EXAMPLES]
+    for i in range(min(EXAMPLES, len(groups))):
+        shared, items = groups[i * len(groups) // min(EXAMPLES, len(groups))]
         more = f" and {len(items) - EXAMPLE_ITEMS} more" if len(items) > EXAMPLE_ITEMS else ""
         table.add_row(f"{shared:,}", Text(" · ".join(items[:EXAMPLE_ITEMS]) + more))
     return table
@@ -195,7 +196,7 @@ def _examples_table(directory: Path) -> Table:
 
 def _show_files(console: Console, outcome: Outcome) -> None:
     out = outcome.out
-    console.print(f"Release: {out}/", highlight=False, soft_wrap=True)
-    console.print(f"Report:  {out / 'report.html'}", highlight=False, soft_wrap=True)
+    console.print(f"Release: {out}/", soft_wrap=True)
+    console.print(f"Report:  {out / 'report.html'}", soft_wrap=True)
     if outcome.rejects_file:
-        console.print(f"Rejects: {outcome.rejects_file}", highlight=False, soft_wrap=True)
+        console.print(f"Rejects: {outcome.rejects_file}", soft_wrap=True)

@@ -17,6 +17,7 @@ __all__ = ["balanced", "made_tree", "unused_label"]
 
 Ints = npt.NDArray[np.int32]
 LEAST_FAN_OUT = 2
+MOST_FAN_OUT = 1_000_000
 INTEGER = r"^-?[0-9]{1,18}$"
 NUMBER = r"^-?[0-9]+(\.[0-9]+)?$"
 
@@ -27,8 +28,10 @@ def balanced(transactions: Transactions, fan_out: int = 5) -> Taxonomy:
     Items are sorted as numbers if all of them are numbers, else by code point. The made nodes are called
     ``group LEVEL.INDEX``: their labels never quote an item.
     """
-    if fan_out < LEAST_FAN_OUT:
-        raise BadInputError(f"balanced:F needs a fan-out F of at least {LEAST_FAN_OUT} (got {fan_out})")
+    if not LEAST_FAN_OUT <= fan_out <= MOST_FAN_OUT:
+        raise BadInputError(
+            f"balanced:F needs a fan-out F from {LEAST_FAN_OUT} to {MOST_FAN_OUT:,} (got {fan_out})"
+        )
     items = transactions.vocabulary
     if not len(items):
         raise BadInputError("balanced: there are no items to build a taxonomy on; every record is empty")

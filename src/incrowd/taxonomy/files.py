@@ -87,7 +87,9 @@ def _rows(path: Path) -> list[tuple[int, str]]:
     lines = text.replace("\r\n", "\n").split("\n")
     rows = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
     if not rows:
-        raise BadInputError(f"taxonomy {path.name} is empty")
+        raise BadInputError(
+            f"taxonomy {path.name} is empty; give lines of 'child TAB parent', paths or ARX rows"
+        )
     return rows
 
 
@@ -109,7 +111,12 @@ def _read_child_parent(parsed: ParsedTaxonomy, rows: list[tuple[int, str]]) -> N
     for number, line in rows:
         child_name, _, parent_name = (cell.strip() for cell in line.partition("\t"))
         if not child_name or not parent_name or "\t" in parent_name:
-            parsed.problems.append(Problem(number, "expected 'child TAB parent'"))
+            parsed.problems.append(
+                Problem(
+                    number,
+                    "expected 'child TAB parent' (or, in the whole file, Top/Sub paths or leaf;parent;* rows)",
+                )
+            )
             continue
         for name in (child_name, parent_name):
             if name not in node:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, check_choice
 from incrowd.taxonomy.balanced import made_tree, unused_label
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.transactions import Transactions
@@ -36,6 +36,7 @@ def ground(transactions: Transactions, tree: Taxonomy, *, unlisted: Unlisted = "
     more specific" and has the node's own label. Items that the tree lacks live under an ``unlisted`` branch,
     in alphabetical groups (``keep``), are removed (``drop``), or are an error (``refuse``).
     """
+    check_choice("unlisted", unlisted, get_args(Unlisted))
     items = transactions.vocabulary
     if tree.items is not None and tree.items.equals(items):
         return Grounded(transactions, tree, len(items), 0)
