@@ -8,21 +8,27 @@
 >>> release.losses, release.claim, release.table()        # doctest: +SKIP
 >>> release.write("out"); ic.audit("out").holds           # doctest: +SKIP
 True
+
+Names are imported on first use, so that the command line starts at once.
 """
 
 from __future__ import annotations
 
-from incrowd.anonymization import anonymize
-from incrowd.audit import Audit, audit
-from incrowd.claims import Claim
-from incrowd.errors import BadInputError, ClaimError, IncrowdError
-from incrowd.logs import Log, read_baskets, read_log
-from incrowd.methods import METHODS
-from incrowd.metrics import Losses
-from incrowd.release import Release
-from incrowd.taxonomy import Taxonomy, balanced, read_taxonomy, wordnet
-from incrowd.transactions import Transactions
-from incrowd.version import __version__
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from incrowd.anonymization import anonymize
+    from incrowd.auditor import Audit, audit
+    from incrowd.claims import Claim
+    from incrowd.errors import BadInputError, ClaimError, IncrowdError
+    from incrowd.logs import Log, read_baskets, read_log
+    from incrowd.methods import METHODS
+    from incrowd.metrics import Losses
+    from incrowd.release import Release
+    from incrowd.taxonomy import Taxonomy, balanced, read_taxonomy, wordnet
+    from incrowd.transactions import Transactions
+    from incrowd.version import __version__
 
 __all__ = [
     "METHODS",
@@ -45,3 +51,37 @@ __all__ = [
     "read_taxonomy",
     "wordnet",
 ]
+
+_HOME = {
+    "METHODS": "methods",
+    "Audit": "auditor",
+    "BadInputError": "errors",
+    "Claim": "claims",
+    "ClaimError": "errors",
+    "IncrowdError": "errors",
+    "Log": "logs",
+    "Losses": "metrics",
+    "Release": "release",
+    "Taxonomy": "taxonomy",
+    "Transactions": "transactions",
+    "__version__": "version",
+    "anonymize": "anonymization",
+    "audit": "auditor",
+    "balanced": "taxonomy",
+    "read_baskets": "logs",
+    "read_log": "logs",
+    "read_taxonomy": "taxonomy",
+    "wordnet": "taxonomy",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'incrowd' has no attribute '{name}'")
+    value = getattr(import_module(f"incrowd.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

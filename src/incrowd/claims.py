@@ -56,7 +56,8 @@ class Claim(msgspec.Struct, frozen=True):
         """The promise as a sentence."""
         if self.kind == "none":
             return "Nothing is promised of this release."
-        return f"Every published record is shared by at least {self.k} {self.unit}s."
+        owners = "original records" if self.unit == "record" else f"{self.unit}s"
+        return f"Every published record is shared by at least {self.k} {owners}."
 
     @property
     def not_promised(self) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ def appearing(path: Path, *, replaces: Callable[[Path], bool] | None = None) -> 
     """Give a name beside `path` to write to; on success it moves to `path`, on failure it is removed.
 
     What has appeared at `path` meanwhile is replaced only if `replaces` says that it may be. What an earlier
-    run left behind when it was killed is removed first.
+    run left behind when it was killed is removed first. A full disk or the like is one clear error.
     """
     path = path.absolute()
     _remove_leftovers(path)
@@ -47,6 +47,9 @@ def appearing(path: Path, *, replaces: Callable[[Path], bool] | None = None) -> 
         yield draft
         _sync(draft)
         _move(draft, path, replaces)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise BadInputError(f"{path} cannot be written: {reason}; nothing was published") from None
     finally:
         _remove(draft)
 

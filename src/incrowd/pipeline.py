@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self, get_args
 import msgspec
 
 from incrowd.anonymization import anonymize, check_enough
-from incrowd.audit import Audit, Originals, audit
+from incrowd.auditor import Audit, Originals, audit
 from incrowd.claims import check_k
 from incrowd.errors import BadInputError, IncrowdError, check_choice
 from incrowd.kernels.stamp import kernels_are_compiled, note_compiled

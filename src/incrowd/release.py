@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from incrowd.audit import RELEASE_FILES, Audit, Originals, audit
+from incrowd.auditor import RELEASE_FILES, Audit, Originals, audit
 from incrowd.claims import Claim
 from incrowd.errors import BadInputError, ClaimError, IncrowdError
 from incrowd.folder import appearing, check_free

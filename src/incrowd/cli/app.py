@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
+import threading
 import traceback
+from types import FrameType
 from typing import Any
 
 import click
+from click.shell_completion import shell_complete
 
 from incrowd.cli import commands
 from incrowd.errors import IncrowdError, nearest
@@ -18,6 +22,7 @@ __all__ = ["cli", "main"]
 BAD_USAGE = 2
 INTERNAL = 3
 INTERRUPTED = 130
+STOPPED = "stopped; nothing was published"
 
 
 class Commands(click.Group):
@@ -58,10 +63,11 @@ cli.add_command(taxonomy)
 def main(arguments: list[str] | None = None) -> None:
     """Run the program and leave with its exit code: 0 done, 1 the claim does not hold, 2 bad usage or input."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    if "_INCROWD_COMPLETE" in os.environ:
+        sys.exit(shell_complete(cli, {}, "incrowd", "_INCROWD_COMPLETE", os.environ["_INCROWD_COMPLETE"]))
+    stopped = _note_interrupts()
     try:
-        code = cli.main(arguments, prog_name="incrowd", standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        code = stop.exit_code
+        sys.exit(_run(arguments))
     except IncrowdError as error:
         code = _fail(str(error), error.exit_code, arguments)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -70,21 +76,45 @@ def main(arguments: list[str] | None = None) -> None:
     except click.ClickException as error:
         code = _fail(_usage(error), BAD_USAGE, arguments)
     except (click.Abort, KeyboardInterrupt):
-        code = _fail("stopped; nothing was published", INTERRUPTED, arguments)
+        code = _fail(STOPPED, INTERRUPTED, arguments)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except OSError as error:
-        code = _fail(
-            f"{error.strerror or type(error).__name__}{_where(error)}; nothing was published",
-            BAD_USAGE,
-            arguments,
-        )
+        code = _fail(f"{error.strerror or type(error).__name__}{_where(error)}", BAD_USAGE, arguments)
     except MemoryError:
         code = _fail("not enough memory; use a smaller --memory or a larger machine", BAD_USAGE, arguments)
     except Exception as error:  # noqa: BLE001 - a traceback could show records; its place cannot
-        code = _fail(_internal(error), INTERNAL, arguments)
+        # A library may turn the interrupt into an error of its own.
+        code = (
+            _fail(STOPPED, INTERRUPTED, arguments)
+            if stopped
+            else _fail(_internal(error), INTERNAL, arguments)
+        )
     sys.exit(code)
+
+
+def _run(arguments: list[str]) -> int:
+    """Run a command; return its exit code."""
+    try:
+        with cli.make_context("incrowd", list(arguments)) as context:
+            cli.invoke(context)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    return 0
+
+
+def _note_interrupts() -> list[int]:
+    """Let Ctrl-C leave a note, besides its usual effect; return where the notes are."""
+    notes: list[int] = []
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        notes.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, interrupt)
+    return notes
 
 
 def _fail(line: str, code: int, arguments: list[str]) -> int:
@@ -112,6 +142,4 @@ def _internal(error: Exception) -> str:
         traceback.print_exc()
     frame = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{os.path.basename(frame.filename)}:{frame.lineno}"  # noqa: PTH119
-    return (
-        f"internal error, {type(error).__name__} at {place}; nothing was published. Please report this line"
-    )
+    return f"internal error, {type(error).__name__} at {place}. Please report this line"

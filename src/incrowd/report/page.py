@@ -18,11 +18,12 @@ from incrowd.methods.classes import Classes
 from incrowd.records import Records
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["render_report"]
+__all__ = ["render_report", "share"]
 
 SAMPLE_RECORDS = 12
 MOST_PUBLISHED = 20
 SIZE_BINS = 12
+SMALL_SHARE = 0.01
 
 LOSS_NOTES = {
     "ncp": (
@@ -51,7 +52,7 @@ def render_report(manifest: Manifest, records: Records, taxonomy: Taxonomy, clas
     return _template().render(
         manifest=manifest,
         counts=manifest.counts,
-        losses=[(*LOSS_NOTES[name], f"{manifest.losses[name]:.1%}") for name in LOSS_NOTES],
+        losses=[(*LOSS_NOTES[name], share(manifest.losses[name])) for name in LOSS_NOTES],
         lengths=manifest.losses,
         sizes=_class_sizes(records.sizes),
         levels=_levels(taxonomy, classes),
@@ -67,6 +68,11 @@ def _template() -> jinja2.Template:
     return environment.get_template("report.html")
 
 
+def share(value: float) -> str:
+    """Write a share as a percentage; small ones with more digits."""
+    return f"{value:.1%}" if value == 0 or value >= SMALL_SHARE else f"{value:.2%}"
+
+
 def _bars(labels: list[str], values: list[int]) -> list[Bar]:
     longest = max(values, default=0) or 1
     return [Bar(label, value, 100 * value / longest) for label, value in zip(labels, values, strict=True)]
@@ -74,10 +80,11 @@ def _bars(labels: list[str], values: list[int]) -> list[Bar]:
 
 def _class_sizes(sizes: npt.NDArray[np.int64]) -> list[Bar]:
     """Count distinct records by how many share them, in bins that double."""
-    edges = [int(sizes.min(initial=1))]
-    while edges[-1] <= sizes.max(initial=0) and len(edges) < SIZE_BINS:
-        edges.append(max(edges[-1] + 1, edges[-1] * 2))
-    edges[-1] = max(edges[-1], int(sizes.max(initial=0)) + 1)
+    smallest, largest = int(sizes.min()), int(sizes.max())
+    edges = [smallest, smallest + 1]
+    while edges[-1] <= largest and len(edges) < SIZE_BINS:
+        edges.append(edges[-1] * 2)
+    edges[-1] = max(edges[-1], largest + 1)
     counts = np.histogram(sizes, bins=edges)[0].tolist()
     names = [f"{a:,}" if b == a + 1 else f"{a:,} to {b - 1:,}" for a, b in pairwise(edges)]
     return _bars(names, counts)

@@ -13,8 +13,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from incrowd.report.page import share
+
 if TYPE_CHECKING:
-    from incrowd.audit import Audit
+    from incrowd.auditor import Audit
     from incrowd.manifest import Manifest
     from incrowd.pipeline import Outcome
 
@@ -174,7 +176,7 @@ def _losses_table(losses: Mapping[str, float]) -> Table:
     table.add_column(justify="right", style="bold")
     table.add_column()
     for name, meaning in LOSSES.items():
-        table.add_row(f"{losses[name]:.1%}", meaning)
+        table.add_row(share(losses[name]), meaning)
     table.add_row(f"{losses['avg_length']:.2f}", "items in a published record, on average")
     table.add_row(f"{losses['avg_level']:.2f}", "level of a published item, on average (root = 1)")
     return table

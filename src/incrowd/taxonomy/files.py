@@ -72,7 +72,7 @@ def parse_taxonomy(path: str | Path) -> ParsedTaxonomy:
     parsed = ParsedTaxonomy(path, _form(rows))
     _READERS[parsed.form](parsed, rows)
     _check_shape(parsed)
-    parsed.problems.sort()
+    parsed.problems.sort(key=lambda problem: (problem.line == 0, problem.line))  # the whole file's last
     return parsed
 
 

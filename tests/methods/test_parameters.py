@@ -1,0 +1,71 @@
+"""Methods by name and their parameters by name: what is unknown is answered with what is nearest."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from incrowd.errors import BadInputError
+from incrowd.methods import METHODS, PROMISES, method_named, method_parameters, read_parameters, variants
+
+
+def test_every_method_makes_a_promise():
+    assert set(METHODS) == set(PROMISES)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_has_the_common_parameters_and_defaults_for_its_own(name):
+    parameters = inspect.signature(METHODS[name]).parameters
+    assert list(parameters)[:2] == ["transactions", "taxonomy"]
+    assert {"k", "seed"} <= set(parameters)
+    assert all(own.default is not inspect.Parameter.empty for own in method_parameters(name).values())
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_variant_is_accepted_as_it_is(name):
+    for variant in variants(name):
+        assert read_parameters(name, variant) == {**read_parameters(name, {}), **variant}
+
+
+def test_variants_use_every_choice():
+    assert variants("partition") == [{"publish": "set"}, {"publish": "bag"}]
+
+
+def test_a_known_method():
+    assert method_named("partition") is METHODS["partition"]
+
+
+def test_an_unknown_method():
+    with pytest.raises(BadInputError) as caught:
+        method_named("partitoin")
+    known = ", ".join(METHODS)
+    assert str(caught.value) == f"method must be one of {known} (got 'partitoin') (did you mean 'partition'?)"
+
+
+def test_a_method_unlike_any_other_gets_no_suggestion():
+    with pytest.raises(BadInputError, match=r"\(got 'zzz'\)$"):
+        method_named("zzz")
+
+
+def test_defaults_are_filled_in():
+    assert read_parameters("partition", {}) == {"publish": "set"}
+    assert read_parameters("partition", {"publish": "bag"}) == {"publish": "bag"}
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (
+            {"publsh": "bag"},
+            "method partition has no parameter 'publsh' (it has: publish) (did you mean 'publish'?)",
+        ),
+        ({"k": "5"}, "method partition has no parameter 'k' (it has: publish)"),
+        ({"publish": "bags"}, "publish must be one of set, bag (got 'bags') (did you mean 'bag'?)"),
+        ({"publish": "zzz"}, "publish must be one of set, bag (got 'zzz')"),
+    ],
+)
+def test_bad_parameters(given, says):
+    with pytest.raises(BadInputError) as caught:
+        read_parameters("partition", given)
+    assert str(caught.value) == says
