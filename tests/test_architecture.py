@@ -19,7 +19,7 @@ LAYERS = (
     ("kernels",),
     ("methods",),
     ("metrics", "records", "manifest"),
-    ("audit", "textforms", "folder"),
+    ("auditor", "textforms", "folder"),
     ("report",),
     ("release",),
     ("anonymization",),
@@ -101,7 +101,7 @@ def test_imports_point_one_way(module):
 
 
 def test_the_audit_knows_no_method_and_no_kernel():
-    rooms = {part_of(name) for name in everything_behind("incrowd.audit")}
+    rooms = {part_of(name) for name in everything_behind("incrowd.auditor")}
     assert rooms & {"methods", "kernels", "metrics", "release", "records"} == set()
     assert "taxonomy" in rooms  # the search does follow imports
 

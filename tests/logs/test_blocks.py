@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 
 import pyarrow as pa
 import pytest
@@ -91,6 +92,14 @@ def test_a_quote_that_closes_too_late_costs_its_own_line_only(block_bytes):
     assert records[0] == (2, "x,y")
 
 
+@pytest.mark.parametrize("block_bytes", [20_000, 2 << 20, 8 << 20])
+def test_no_quote_closes_behind_a_long_line(block_bytes):
+    data = b'1,"a\n' + b"z" * (MAX_LINE_BYTES + 1) + b'\n2,b",c\n' + b"x,y\n" * 500_000
+    records, rejects, _ = cut(data, quoted_by=",", block_bytes=block_bytes)
+    assert records[:2] == [(3, '2,b",c'), (4, "x,y")]
+    assert rejects == [(1, QUOTE_NOT_CLOSED), (2, LINE_TOO_LONG)]
+
+
 def test_a_long_line_inside_quotes():
     data = b'1,"a\n' + b"z" * (MAX_LINE_BYTES + 1) + b"\n2,b\n"
     records, rejects, _ = cut(data, quoted_by=",")
@@ -122,15 +131,12 @@ def test_cut_short_compression_names_the_file_and_the_line(tmp_path, compress):
     path = tmp_path / "log.bin"
     path.write_bytes(compress(lines)[:-10])
     source = Source(path)
-    cutter = BlockCutter(lambda *_: None)
-    with (
-        pytest.raises(
-            BadInputError, match=r"^log.bin is damaged or cut short after line [1-9][\d,]*: "
-        ) as caught,
-        source.open() as stream,
-    ):
+    cutter = BlockCutter(lambda *_: None, block_bytes=200_000)
+    told = r"^log.bin is damaged or cut short after line ([\d,]+): get a whole copy of the file$"
+    with pytest.raises(BadInputError, match=told) as caught, source.open() as stream:
         list(cutter.blocks(stream))
-    assert "\n" not in str(caught.value)
+    line = int(re.match(told, str(caught.value))[1].replace(",", ""))
+    assert 80_000 < line <= 100_000
 
 
 def test_several_gzip_members_are_one_file(tmp_path):

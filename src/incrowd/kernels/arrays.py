@@ -41,15 +41,25 @@ class Tree(NamedTuple):
 def leaf_rows(transactions: Transactions, taxonomy: Taxonomy) -> Rows:
     """Return the transactions in terms of the taxonomy's leaves."""
     assert taxonomy.item_leaf is not None  # noqa: S101 - ground() has run; methods see to that
-    leaf = taxonomy.item_leaf[transactions.items]
-    steps = np.diff(leaf)
-    inner = np.ones(len(leaf), dtype=np.bool_)
-    inner[transactions.indptr[:-1][np.diff(transactions.indptr) > 0]] = False
-    if bool((steps[inner[1:]] > 0).all()):
-        return Rows(transactions.indptr, _read_only(leaf), transactions.counts)
-    row = np.repeat(np.arange(len(transactions)), np.diff(transactions.indptr))
-    order = np.lexsort((leaf, row))
-    return Rows(transactions.indptr, _read_only(leaf[order]), _read_only(transactions.counts[order]))
+    leaf, times = taxonomy.item_leaf[transactions.items], transactions.counts.copy()
+    _sort_rows(transactions.indptr, leaf, times)
+    return Rows(transactions.indptr, _read_only(leaf), _read_only(times))
+
+
+@kernel
+def _sort_rows(start: Ints64, leaf: Ints32, times: Ints32) -> None:
+    """Sort each row by leaf, in place (Shell's sort: rows are short, and many are in order already)."""
+    for row in range(len(start) - 1):
+        first, stop = start[row], start[row + 1]
+        gap = (stop - first) // 2
+        while gap > 0:
+            for i in range(first + gap, stop):
+                moving, its_times, at = leaf[i], times[i], i
+                while at - gap >= first and leaf[at - gap] > moving:
+                    leaf[at], times[at] = leaf[at - gap], times[at - gap]
+                    at -= gap
+                leaf[at], times[at] = moving, its_times
+            gap //= 2
 
 
 def _read_only(array: Array) -> Array:

@@ -119,9 +119,10 @@ class Store:
         """Turn the database's errors into a line that says what to do and quotes no record."""
         try:
             yield
-        except duckdb.OutOfMemoryException:
+        except duckdb.OutOfMemoryException:  # also raised where there is no disk left to spill to
             raise BadInputError(
-                f"memory of {self._memory} is too small for this input: raise it (--memory)"
+                f"memory of {self._memory} is too small for this input: raise it (--memory), "
+                f"or free space in {tempfile.gettempdir()} (TMPDIR)"
             ) from None
         except duckdb.IOException:
             raise BadInputError(

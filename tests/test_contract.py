@@ -1,0 +1,290 @@
+"""The contract of every method and every variant of it, held against the written files and the naive reference."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import incrowd as ic
+import reference
+from incrowd.methods import variants
+
+K = 4
+FORMS = ("jsonl", "csv", "dat")
+ROWS_ALIKE = 6
+VARIANTS = [
+    pytest.param(name, variant, id="-".join([name, *map(str, variant.values())]))
+    for name in ic.METHODS
+    for variant in variants(name)
+]
+
+# Uneven depths, a single child, and inner nodes ("fruit", "all things") that people have as items.
+CHILDREN = {
+    "all things": ["food", "sport", "odd"],
+    "food": ["fruit", "bread", "drinks"],
+    "fruit": ["apple", "pear", "berry"],
+    "berry": ["red berry", "blue berry"],
+    "drinks": ["beer", "wine", "milk", "tea"],
+    "sport": ["ball"],
+    "ball": ["football", "tennis", "golf"],
+    "odd": [f"odd {n}" for n in range(70)],
+}
+INNER_ITEMS = ["fruit", "all things", "ball"]
+
+
+def make_rows(count=90, seed=11):
+    """Return bags with repeats, odd ones out, and a few empty ones."""
+    chance = random.Random(seed)
+    leaves = [child for family in CHILDREN.values() for child in family if child not in CHILDREN]
+    usual = [leaf for leaf in leaves if not leaf.startswith("odd")]
+    pool = usual * 4 + leaves + INNER_ITEMS * 3
+    rows = [chance.choices(pool, k=chance.choice([1, 1, 2, 3, 5, 9])) for _ in range(count)]
+    return [[] if n % 31 == 30 else row for n, row in enumerate(rows)]
+
+
+def taxonomy_text():
+    return "".join(f"{child}\t{parent}\n" for parent, family in CHILDREN.items() for child in family)
+
+
+def owners_of(rows, mark="owner"):
+    return [f"{mark}-{n * 7919 % 1000:03}" for n in range(len(rows))]
+
+
+class Made(NamedTuple):
+    """A written release and what it was made from, in the reference's words."""
+
+    directory: object
+    rows: list
+    owners: list
+    tree: reference.Tree
+    bags: list
+    row_of: dict
+
+    def records(self):
+        table = pq.read_table(self.directory / "records.parquet").to_pydict()
+        return list(zip(map(tuple, table["items"]), map(tuple, table["counts"]), strict=True))
+
+
+def in_file_tree(rows):
+    """Return the rows over the taxonomy of the file, as the reference has them."""
+    tree = reference.Tree(reference.ground(CHILDREN, {item for row in rows for item in row}))
+    leaf = {item: reference.itself(item) if item in CHILDREN else item for row in rows for item in row}
+    return tree, [reference.bag_of(leaf[item] for item in row) for row in rows]
+
+
+def in_balanced_tree(rows, fan_out):
+    """Return the rows over a balanced tree, its made nodes called as the product calls them."""
+    children = reference.balanced(sorted({item for row in rows for item in row}), fan_out)
+    root = list(children)[-1]
+
+    def name(node):
+        if node == root:
+            return "anything"
+        level, _, index = node.removeprefix("made ").partition(".")
+        return f"group {level}.{int(index) + 1}" if node in children else node
+
+    named = {name(node): [name(child) for child in family] for node, family in children.items()}
+    return reference.Tree(named), [reference.bag_of(row) for row in rows]
+
+
+def product_tree(kind, transactions, directory):
+    if kind == "balanced":
+        return ic.balanced(transactions, 4)
+    path = directory / "taxonomy.tsv"
+    path.write_text(taxonomy_text(), encoding="utf-8")
+    return ic.read_taxonomy(path)
+
+
+def write(directory, rows, owners, method, variant, kind):
+    """Anonymize and write; return the release's directory and the private map as {owner: row}."""
+    directory.mkdir()
+    transactions = ic.Transactions.from_rows(rows, owners=owners)
+    tree = product_tree(kind, transactions, directory)
+    release = ic.anonymize(transactions, tree, method=method, k=K, seed=5, **variant)
+    release.write(directory / "release", text_forms=FORMS, private_map=directory / "map")
+    table = pq.read_table(directory / "map").to_pydict()
+    return directory / "release", dict(zip(table["owner"], table["row"], strict=True))
+
+
+@pytest.fixture(scope="module", params=["file", "balanced"])
+def kind(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, kind):
+    """Return a function that gives the release of a method, written once."""
+    written = {}
+
+    def get(method, variant):
+        key = (method, *variant.items())
+        if key not in written:
+            rows = make_rows()
+            owners = owners_of(rows)
+            directory = tmp_path_factory.mktemp("contract") / "one"
+            release, row_of = write(directory, rows, owners, method, variant, kind)
+            tree, bags = in_balanced_tree(rows, 4) if kind == "balanced" else in_file_tree(rows)
+            written[key] = Made(release, rows, owners, tree, bags, row_of)
+        return written[key]
+
+    return get
+
+
+def files(directory):
+    return {path.name: path.read_bytes() for path in sorted(directory.iterdir())}
+
+
+@pytest.mark.parametrize(("method", "variant"), VARIANTS)
+def test_the_claim_holds_on_the_written_file(made, method, variant):
+    release = made(method, variant)
+    claim = json.loads((release.directory / "manifest.json").read_text())["claim"]
+    assert (claim["kind"], claim["k"]) == ("k-anonymity", K)
+    assert min(Counter(release.records()).values()) >= K
+    assert ic.audit(release.directory).holds
+
+
+@pytest.mark.parametrize(("method", "variant"), VARIANTS)
+def test_each_row_generalizes_its_owners(made, method, variant):
+    release = made(method, variant)
+    records = release.records()
+    bags = dict(zip(release.owners, release.bags, strict=True))
+    assert sorted(release.row_of.values()) == list(range(len(records)))
+    for owner, row in release.row_of.items():
+        published = dict(zip(*records[row], strict=True))
+        assert reference.generalizes(release.tree, published, bags[owner])
+
+
+@pytest.mark.parametrize(("method", "variant"), VARIANTS)
+def test_who_has_something_is_published_and_who_has_nothing_is_not(made, method, variant):
+    release = made(method, variant)
+    filled = {owner for owner, row in zip(release.owners, release.rows, strict=True) if row}
+    assert set(release.row_of) == filled
+    counts = json.loads((release.directory / "manifest.json").read_text())["counts"]
+    assert counts["withheld"] == len(release.rows) - len(filled) > 0
+    assert counts["records_out"] == len(filled)
+
+
+@pytest.mark.parametrize(("method", "variant"), VARIANTS)
+def test_the_release_says_something(made, method, variant):
+    """A method that publishes the root for everybody keeps every promise but its purpose."""
+    release = made(method, variant)
+    published = {item for items, _ in release.records() for item in items}
+    assert len(published) > 5
+    assert any(release.tree.is_leaf(label) for label in published)
+
+
+@pytest.mark.parametrize(("method", "variant"), VARIANTS)
+def test_the_input_is_not_changed(method, variant):
+    rows = make_rows()
+    transactions = ic.Transactions.from_rows(rows, owners=owners_of(rows))
+    tree = ic.balanced(transactions, 4)
+    arrays = ("indptr", "items", "counts", "vocabulary", "owners")
+    before = [np.array(getattr(transactions, name)) for name in arrays]
+    tree_before = [np.array(part) for part in (tree.parent, tree.end, tree.labels, tree.item_leaf)]
+    release = ic.anonymize(transactions, tree, method=method, k=K, **variant)
+    _ = release.losses, release.table()
+    assert all(map(np.array_equal, before, [np.array(getattr(transactions, name)) for name in arrays]))
+    tree_after = [np.array(part) for part in (tree.parent, tree.end, tree.labels, tree.item_leaf)]
+    assert all(map(np.array_equal, tree_before, tree_after))
+
+
+@pytest.mark.parametrize(("method", "variant"), VARIANTS)
+def test_the_same_seed_gives_the_same_bytes_whoever_the_owners_are(made, kind, tmp_path, method, variant):
+    release = made(method, variant)
+    others = owners_of(release.rows, mark="somebody")
+    again, _ = write(tmp_path / "again", release.rows, others, method, variant, kind)
+    assert files(again) == files(release.directory)
+
+
+@pytest.mark.parametrize(("method", "variant"), VARIANTS)
+def test_the_text_forms_say_what_the_records_say(made, method, variant):
+    release = made(method, variant)
+    records = release.records()
+    assert from_jsonl(release.directory / "records.jsonl") == records
+    assert from_csv(release.directory / "records.csv") == records
+    lines = (release.directory / "records.dat").read_text(encoding="utf-8").splitlines()
+    assert [Counter(line.split()) for line in lines] == [
+        Counter({item.replace(" ", "_"): count for item, count in zip(*record, strict=True)})
+        for record in records
+    ]
+
+
+def from_jsonl(path):
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [(tuple(row["items"]), tuple(row["counts"])) for row in rows]
+
+
+def from_csv(path):
+    records = []
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if int(row["record"]) == len(records):
+                records.append(([], []))
+            records[int(row["record"])][0].append(row["item"])
+            records[int(row["record"])][1].append(int(row["count"]))
+    return [(tuple(items), tuple(counts)) for items, counts in records]
+
+
+@pytest.mark.parametrize(("method", "variant"), VARIANTS)
+def test_no_owner_is_in_any_file(made, method, variant):
+    release = made(method, variant)
+    tables = [pq.read_table(path) for path in release.directory.glob("*.parquet")]
+    decoded = "".join(f"{table.to_pydict()}{table.schema.metadata}" for table in tables).encode()
+    for content in (decoded, *files(release.directory).values()):
+        assert b"owner-" not in content
+    assert {table.column_names[0] for table in tables} == {"items", "label"}
+
+
+@pytest.mark.parametrize(("method", "variant"), VARIANTS)
+def test_rows_are_sorted_by_content(made, method, variant):
+    records = made(method, variant).records()
+    assert all(first <= second for first, second in pairwise(records))
+    assert all(list(items) == sorted(set(items)) for items, _ in records)
+
+
+@pytest.mark.parametrize(("method", "variant"), VARIANTS)
+def test_the_order_of_the_input_leaves_no_trace(tmp_path, kind, method, variant):
+    """Where everybody has enough company already, any order of the same people gives the same bytes."""
+    rows = [row for row in make_rows(12) if row for _ in range(ROWS_ALIKE)]
+    mixed = random.Random(1).sample(rows, len(rows))
+    assert mixed != rows
+    first, _ = write(tmp_path / "first", rows, owners_of(rows), method, variant, kind)
+    second, _ = write(tmp_path / "second", mixed, owners_of(mixed), method, variant, kind)
+    assert files(first) == files(second)
+
+
+def test_nothing_depends_on_the_order_of_hashes(tmp_path):
+    """Two processes that hash differently write the same bytes, by every method."""
+    script = f"""
+import sys
+from pathlib import Path
+sys.path.insert(0, {os.path.dirname(__file__)!r})
+import test_contract as contract
+import incrowd as ic
+rows = contract.make_rows()
+for method in ic.METHODS:
+    for number, variant in enumerate(contract.variants(method)):
+        place = Path(sys.argv[1]) / f"{{method}}-{{number}}"
+        contract.write(place, rows, contract.owners_of(rows), method, variant, "file")
+"""  # noqa: PTH120
+    written = []
+    for seed in ("1", "2"):
+        place = tmp_path / seed
+        place.mkdir()
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        subprocess.run([sys.executable, "-c", script, place], check=True, env=environment)
+        releases = sorted(place.glob("*/release"))
+        written.append([(release.parent.name, files(release)) for release in releases])
+    assert len(written[0]) == len(VARIANTS)
+    assert written[0] == written[1]
