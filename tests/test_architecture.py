@@ -18,8 +18,8 @@ LAYERS = (
     ("logs", "taxonomy"),
     ("kernels",),
     ("methods",),
-    ("metrics", "records", "manifest"),
-    ("auditor", "textforms", "folder"),
+    ("metrics", "records", "manifest", "textforms"),
+    ("auditor", "folder"),
     ("report",),
     ("release",),
     ("anonymization",),
@@ -44,7 +44,7 @@ TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MOD
 
 def part_of(module: str) -> str:
     """Return the room that a module is in: ``incrowd.text.words`` is in ``text``."""
-    return (module.split(".") + [""])[1]
+    return [*module.split("."), ""][1]
 
 
 def is_for_types_only(node: ast.AST) -> bool:
@@ -93,9 +93,7 @@ def test_every_room_has_its_floor():
 def test_imports_point_one_way(module):
     own = HEIGHT[part_of(module)]
     upward = {
-        name
-        for name in imports(module)
-        if part_of(name) != part_of(module) and HEIGHT[part_of(name)] >= own
+        name for name in imports(module) if part_of(name) != part_of(module) and HEIGHT[part_of(name)] >= own
     }
     assert upward == set()
 
@@ -157,7 +155,11 @@ def test_only_the_command_line_and_the_report_print(module):
     assert not {"print", "sys.stdout.write", "sys.stderr.write", "warnings.warn"} & set(names)
 
 
-@pytest.mark.parametrize("module", sorted(name for name in MODULES if part_of(name) in ("methods", "kernels")))
+@pytest.mark.parametrize(
+    "module", sorted(name for name in MODULES if part_of(name) in ("methods", "kernels"))
+)
 def test_methods_and_kernels_read_no_clock_and_draw_no_hidden_chance(module):
-    used = {alias.name for node in ast.walk(TREES[module]) if isinstance(node, ast.Import) for alias in node.names}
+    used = {
+        alias.name for node in ast.walk(TREES[module]) if isinstance(node, ast.Import) for alias in node.names
+    }
     assert used & {"time", "datetime", "random", "secrets"} == set()

@@ -22,7 +22,8 @@ SECRET_QUERIES = [
     f"www.{SURNAME}.example {ADDRESS} dogs",
 ]
 SHARED = "mallowby hotel"  # typed by many
-WORDS = "dogs cats beer wine bread milk hotel flight guitar piano rain snow cancer flu zorblax quuxify".split()
+WORDS = ["dogs", "cats", "beer", "wine", "bread", "milk", "hotel", "flight"]
+WORDS += ["guitar", "piano", "rain", "snow", "cancer", "flu", "zorblax", "quuxify"]
 
 
 def scan(directory):

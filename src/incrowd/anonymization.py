@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from incrowd.claims import Claim, check_k
-from incrowd.errors import BadInputError
 from incrowd.methods import PROMISES, method_named, read_parameters
 from incrowd.release import Release
 from incrowd.taxonomy import Taxonomy, Unlisted, ground
 from incrowd.transactions import Transactions
 
-__all__ = ["anonymize", "check_enough"]
+__all__ = ["anonymize"]
 
 
 def anonymize(
@@ -48,16 +47,6 @@ def anonymize(
     own = read_parameters(method, parameters)
     grounded = ground(transactions, taxonomy, unlisted=unlisted)
     transactions, taxonomy = grounded.transactions, grounded.taxonomy
-    check_enough(k, transactions)
     classes = run(transactions, taxonomy, k=k, seed=seed, **own)
     claim = Claim(PROMISES[method], k, transactions.unit.partition(":")[0])
     return Release(method, {"k": k, "seed": seed, **own}, claim, transactions, taxonomy, classes)
-
-
-def check_enough(k: int, transactions: Transactions) -> None:
-    """Refuse a k that the data cannot give."""
-    filled = len(transactions) - transactions.empty_rows
-    if k > filled:
-        raise BadInputError(
-            f"k must be at most {filled:,}, the number of records that hold anything (got {k})"
-        )

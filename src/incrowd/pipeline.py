@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self, get_args
 
 import msgspec
 
-from incrowd.anonymization import anonymize, check_enough
+from incrowd.anonymization import anonymize
 from incrowd.auditor import Audit, Originals, audit
 from incrowd.claims import check_k
 from incrowd.errors import BadInputError, IncrowdError, check_choice
@@ -19,6 +19,7 @@ from incrowd.kernels.stamp import kernels_are_compiled, note_compiled
 from incrowd.logs import Log, parse_columns, parse_unit, read_log
 from incrowd.manifest import read_manifest
 from incrowd.methods import method_named, read_parameters, variants
+from incrowd.methods.classes import filled_rows
 from incrowd.release import Release, check_map, check_out, read_map
 from incrowd.taxonomy import Grounded, Unlisted, balanced, open_taxonomy
 from incrowd.textforms import check_forms
@@ -243,7 +244,7 @@ def _grounded(job: Job, log: Log, clock: _Clock) -> Grounded:
         raise BadInputError(_nothing_left(job, log))
     clock.step("taxonomy")
     grounded = open_taxonomy(_taxonomy(job, log), transactions, unlisted=job.unlisted)
-    check_enough(job.k, grounded.transactions)
+    filled_rows(grounded.transactions, job.k)
     return grounded
 
 

@@ -47,8 +47,10 @@ class Transactions:
     account: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        for array in (self.indptr, self.items, self.counts):
-            array.flags.writeable = False
+        for name in ("indptr", "items", "counts"):
+            view = getattr(self, name).view()
+            view.flags.writeable = False
+            object.__setattr__(self, name, view)
 
     @classmethod
     def from_rows(cls, rows: Iterable[Sequence[str]], *, owners: Sequence[str] | None = None) -> Transactions:

@@ -19,6 +19,12 @@ def baskets(tmp_path):
     return path
 
 
+@pytest.fixture(scope="session", autouse=True)
+def warm_kernels(finished):
+    """Compile what is not compiled yet: the first run says so on stderr, where tests want no more than one line."""
+    return finished
+
+
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
     """Return a release of the usual log, made once."""

@@ -117,7 +117,10 @@ def test_words_that_are_all_filtered_say_so(refusal):
 def test_a_bad_line_is_counted_and_listed_by_number_only(published, tmp_path):
     log = AOL_HEADER + "".join(aol_line(u, "dogs") for u in range(5)) + f"{SECRET}\n"
     _, result = published(log)
-    assert result["rejected"] == {"by_reason": {"1 fields, not 5": 1}, "file": str(tmp_path / "rejects.jsonl")}
+    assert result["rejected"] == {
+        "by_reason": {"1 fields, not 5": 1},
+        "file": str(tmp_path / "rejects.jsonl"),
+    }
     assert (tmp_path / "rejects.jsonl").read_text() == '{"line": 7, "reason": "1 fields, not 5"}\n'
 
 
@@ -129,7 +132,9 @@ def test_keep_rejected_keeps_the_text_outside_the_release(published, tmp_path):
 
 
 def test_bad_bytes_are_replaced_and_counted(published):
-    log = AOL_HEADER.encode() + b"".join(b"%d\tdogs c\xff\xfet\t2006-03-01 10:00:00\t\t\n" % u for u in range(5))
+    log = AOL_HEADER.encode() + b"".join(
+        b"%d\tdogs c\xff\xfet\t2006-03-01 10:00:00\t\t\n" % u for u in range(5)
+    )
     records, result = published(log)
     assert result["input"]["bad_bytes"] == 10
     assert "dog" in {item for record in records for item in record}
@@ -205,7 +210,11 @@ def test_unlisted_items_may_be_dropped_or_kept(baskets, tmp_path):
     kept = call("anonymize", baskets, "--out", tmp_path / "b", *options, "--unlisted", "keep").json
     assert dropped["items"] == kept["items"] == {"listed": 2, "unlisted": 1}
     items = [
-        {item for row in pq.read_table(tmp_path / name / "records.parquet")["items"].to_pylist() for item in row}
+        {
+            item
+            for row in pq.read_table(tmp_path / name / "records.parquet")["items"].to_pylist()
+            for item in row
+        }
         for name in "ab"
     ]
     assert items[1] - items[0] == {"beer"}

@@ -90,7 +90,6 @@ def test_ctrl_c_ends_with_one_line_and_no_leftovers(log, tmp_path, script):
     assert visible(tmp_path) == {"log.tsv"}
 
 
-
 def test_the_program_starts_light_so_that_ctrl_c_is_heard_at_once():
     """What is loaded before the program listens would answer Ctrl-C with a traceback."""
     done = subprocess.run(

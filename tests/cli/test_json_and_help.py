@@ -49,7 +49,9 @@ def test_anonymize_tells_all_that_scripts_rely_on(log, tmp_path):
     assert result["claim"]["holds"] is True
     assert result["claim"]["k"] == 3
     assert result["peak_rss_mb"] > 10
-    assert all(isinstance(value, (int, float)) for value in (*result["loss"].values(), *result["seconds"].values()))
+    assert all(
+        isinstance(value, (int, float)) for value in (*result["loss"].values(), *result["seconds"].values())
+    )
     steps = sum(value for name, value in result["seconds"].items() if name != "total")
     assert steps == pytest.approx(result["seconds"]["total"], abs=0.01)
 
@@ -135,7 +137,7 @@ def test_help_is_quick():
     assert min(took) < 1
 
 
-def test_the_version(tmp_path):
+def test_the_version():
     assert call("--version").out == f"incrowd {incrowd.__version__}\n"
 
 

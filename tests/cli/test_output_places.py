@@ -180,7 +180,9 @@ def unwritable(directory):
 
 def mount(*options):
     *flags, directory = options
-    done = subprocess.run(["mount", "-t", "tmpfs", *flags, "none", directory], capture_output=True, check=False)
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", *flags, "none", directory], capture_output=True, check=False
+    )
     return done.returncode == 0
 
 
@@ -243,7 +245,8 @@ def test_output_names_with_odd_characters(log, tmp_path):
         assert call("show", tmp_path / name).code == 0
 
 
-def test_a_relative_output_and_the_current_directory(log, tmp_path, monkeypatch):
+@pytest.mark.usefixtures("log")
+def test_a_relative_output_and_the_current_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert call("anonymize", "log.tsv", "--out", "release", "--k", 3).code == 0
     assert call("audit", "release").code == 0

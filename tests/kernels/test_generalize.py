@@ -20,7 +20,7 @@ from strategies import cases, trees
 def test_smallest_counts(case):
     data, bags, tree = case.grounded(), case.bags(), case.tree()
     rows, arrays = leaf_rows(*data[:2]), tree_arrays(data.taxonomy)
-    everyone = whole(rows, arrays, np.flatnonzero(np.diff(rows.start) > 0))
+    everyone = whole(arrays, np.flatnonzero(np.diff(rows.start) > 0))
     groups = split_rows(rows, arrays, everyone, case.k, 0)
     counts = smallest_counts(rows, arrays, groups)
     names = list(tree.path)

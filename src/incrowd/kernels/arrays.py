@@ -11,7 +11,9 @@ from incrowd.kernels.jit import kernel
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.transactions import Transactions
 
-__all__ = ["Rows", "Tree", "child_towards", "leaf_rows", "tree_arrays"]
+__all__ = ["Rows", "Tree", "first_at_least", "leaf_rows", "tree_arrays"]
+
+SHORT = 8  # so few values are looked through faster than halved
 
 Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]
@@ -27,14 +29,19 @@ class Rows(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """A taxonomy's arrays; ``weight`` is M * NCP as an integer, so that gains add up without rounding."""
+    """A taxonomy's arrays.
+
+    ``way`` has a line for each depth: the node there on the way from the root to each leaf, so that the child
+    of a node at depth d towards a leaf is ``way[d + 1, leaf]``. ``weight`` is M * NCP as an integer, so that
+    gains add up without rounding.
+    """
 
     parent: Ints32
+    depth: Ints32
     leaf_nodes: Ints32
     first_leaf: Ints32
     last_leaf: Ints32
-    child_start: Ints32
-    children: Ints32
+    way: Ints32
     weight: Ints64
 
 
@@ -74,24 +81,24 @@ def tree_arrays(taxonomy: Taxonomy) -> Tree:
     leaves = (taxonomy.last_leaf - taxonomy.first_leaf).astype(np.int64)
     return Tree(
         _read_only(taxonomy.parent),
+        _read_only(taxonomy.level - 1),
         _read_only(taxonomy.leaf_nodes),
         _read_only(taxonomy.first_leaf),
         _read_only(taxonomy.last_leaf),
-        _read_only(taxonomy.child_start),
-        _read_only(taxonomy.children),
+        _read_only(taxonomy.ways_down),
         _read_only(np.where(taxonomy.is_leaf, 0, leaves)),
     )
 
 
 @kernel
-def child_towards(tree: Tree, node: int, leaf: int) -> int:
-    """Return the child of `node` that covers the leaf (which `node` must cover)."""
-    low, high = tree.child_start[node], tree.child_start[node + 1] - 1
-    while low < high:
-        middle = (low + high + 1) >> 1
-        if tree.first_leaf[tree.children[middle]] <= leaf:
-            low = middle
+def first_at_least(leaf: Ints32, low: int, high: int, wanted: int) -> int:
+    """Return the first position in ``leaf[low:high]`` whose value is at least `wanted`."""
+    while high - low > SHORT:
+        middle = (low + high) >> 1
+        if leaf[middle] < wanted:
+            low = middle + 1
         else:
-            high = middle - 1
-    child: int = tree.children[low]
-    return child
+            high = middle
+    while low < high and leaf[low] < wanted:
+        low += 1
+    return low

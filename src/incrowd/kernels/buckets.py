@@ -12,14 +12,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.kernels.arrays import Rows, Tree, child_towards
+from incrowd.kernels.arrays import Rows, Tree, first_at_least
 from incrowd.kernels.jit import kernel
 
-__all__ = ["Scratch", "children_hit", "first_at_least", "largest_part", "scratch", "split"]
+__all__ = ["Scratch", "children_hit", "largest_part", "scratch", "split"]
 
 Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]
 
+SMALL_TABLE = 64
 HASH_START = 1469598103934665603
 HASH_STEP = 1099511628211
 
@@ -32,18 +33,20 @@ class Scratch(NamedTuple):
     own_gain: Ints64
     bucket: Ints32
     table: Ints32
+    key: npt.NDArray[np.uint64]
     size: Ints64
     first: Ints64
     total_gain: Ints64
     place: Ints64
     moved: Ints64
+    waiting: Ints32
 
 
 @kernel
 def scratch(rows: int, items: int) -> Scratch:
     """Allocate working space for a partition of that many rows and items."""
-    table = 1
-    while table < 2 * rows:
+    table = SMALL_TABLE
+    while table < 4 * rows:
         table *= 2
     return Scratch(
         np.empty(items, np.int32),
@@ -51,92 +54,105 @@ def scratch(rows: int, items: int) -> Scratch:
         np.empty(rows, np.int64),
         np.empty(rows, np.int32),
         np.empty(table, np.int32),
+        np.empty(rows + 1, np.uint64),
         np.empty(rows + 1, np.int64),
         np.empty(rows + 1, np.int64),
         np.empty(rows + 1, np.int64),
         np.empty(rows + 2, np.int64),
         np.empty(rows, np.int64),
+        np.empty(items + 1, np.int32),
     )
-
-
-@kernel
-def first_at_least(leaf: Ints32, low: int, high: int, wanted: int) -> int:
-    """Return the first position in ``leaf[low:high]`` whose value is at least `wanted`."""
-    while low < high:
-        middle = (low + high) >> 1
-        if leaf[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @kernel
 def _hit_children(rows: Rows, tree: Tree, order: Ints64, node: int, work: Scratch) -> None:
     """Note for each row which children of `node` it hits, and what it gains if `node` is expanded."""
+    start, leaf, times, weights = rows.start, rows.leaf, rows.times, tree.weight
+    sequence, sequence_start, own_gain = work.sequence, work.sequence_start, work.own_gain
+    first, last, weight = tree.first_leaf[node], tree.last_leaf[node], weights[node]
+    child_above = tree.way[tree.depth[node] + 1]
     filled = 0
-    last = tree.last_leaf[node]
-    weight = tree.weight[node]
     for i in range(len(order)):
         row = order[i]
-        stop = rows.start[row + 1]
-        at = first_at_least(rows.leaf, rows.start[row], stop, tree.first_leaf[node])
-        work.sequence_start[i] = filled
-        gain = 0
-        while at < stop and rows.leaf[at] < last:
-            child = child_towards(tree, node, rows.leaf[at])
-            work.sequence[filled] = child
-            filled += 1
-            gained = weight - tree.weight[child]
-            child_end = tree.last_leaf[child]
-            while at < stop and rows.leaf[at] < child_end:
-                gain += gained * rows.times[at]
-                at += 1
-        work.own_gain[i] = gain
-    work.sequence_start[len(order)] = filled
+        stop = start[row + 1]
+        at = first_at_least(leaf, start[row], stop, first)
+        sequence_start[i] = filled
+        gain, child, gained = 0, -1, 0
+        while at < stop and leaf[at] < last:
+            if child_above[leaf[at]] != child:
+                child = child_above[leaf[at]]
+                gained = weight - weights[child]
+                sequence[filled] = child
+                filled += 1
+            gain += gained * times[at]
+            at += 1
+        own_gain[i] = gain
+    sequence_start[len(order)] = filled
 
 
 @kernel
-def _same_children(work: Scratch, a: int, b: int) -> bool:
+def _same_children(sequence: Ints32, sequence_start: Ints64, a: int, b: int) -> bool:
     """Tell whether two rows hit the same children."""
-    start_a, start_b = work.sequence_start[a], work.sequence_start[b]
-    length = work.sequence_start[a + 1] - start_a
-    if work.sequence_start[b + 1] - start_b != length:
+    start_a, start_b = sequence_start[a], sequence_start[b]
+    length = sequence_start[a + 1] - start_a
+    if sequence_start[b + 1] - start_b != length:
         return False
     for i in range(length):
-        if work.sequence[start_a + i] != work.sequence[start_b + i]:
+        if sequence[start_a + i] != sequence[start_b + i]:
             return False
     return True
 
 
 @kernel
 def _fill_buckets(rows: int, work: Scratch) -> int:
-    """Give numbers to the sets of children that occur, in order of their first row; return how many there are."""
-    mask = 1
-    while mask < 2 * rows:
-        mask *= 2
-    work.table[:mask] = -1
-    mask -= 1
-    buckets = 0
+    """Give numbers to the sets of children that occur, in order of their first row; return how many there are.
+
+    The hash table grows with the buckets, which are few: it stays in the processor's cache.
+    """
+    table, key, sequence, sequence_start = work.table, work.key, work.sequence, work.sequence_start
+    first, size, total_gain, bucket_of, own_gain = (
+        work.first,
+        work.size,
+        work.total_gain,
+        work.bucket,
+        work.own_gain,
+    )
+    mask, buckets = SMALL_TABLE - 1, 0
+    table[:SMALL_TABLE] = -1
     for i in range(rows):
-        slot = np.uint64(HASH_START)
-        for at in range(work.sequence_start[i], work.sequence_start[i + 1]):
-            slot = (slot ^ np.uint64(work.sequence[at])) * np.uint64(HASH_STEP)
-        slot ^= slot >> np.uint64(29)
-        probe = np.int64(slot & np.uint64(mask))
-        while work.table[probe] >= 0 and not _same_children(work, work.first[work.table[probe]], i):
-            probe = (probe + 1) & mask
-        if work.table[probe] < 0:
-            work.table[probe] = buckets
-            work.first[buckets] = i
-            work.size[buckets] = 0
-            work.total_gain[buckets] = 0
+        wanted = np.uint64(HASH_START)
+        for at in range(sequence_start[i], sequence_start[i + 1]):
+            wanted = (wanted ^ np.uint64(sequence[at])) * np.uint64(HASH_STEP)
+        wanted ^= wanted >> np.uint64(29)
+        slot = np.int64(wanted & np.uint64(mask))
+        while table[slot] >= 0 and not (
+            key[table[slot]] == wanted and _same_children(sequence, sequence_start, first[table[slot]], i)
+        ):
+            slot = (slot + 1) & mask
+        bucket = table[slot]
+        if bucket < 0:
+            bucket = buckets
+            table[slot] = bucket
+            key[bucket], first[bucket], size[bucket], total_gain[bucket] = wanted, i, 0, 0
             buckets += 1
-        bucket = work.table[probe]
-        work.bucket[i] = bucket
-        work.size[bucket] += 1
-        work.total_gain[bucket] += work.own_gain[i]
+            if 2 * buckets > mask:
+                mask = 2 * mask + 1
+                _rehash(table, key, mask, buckets)
+        bucket_of[i] = bucket
+        size[bucket] += 1
+        total_gain[bucket] += own_gain[i]
     return buckets
+
+
+@kernel
+def _rehash(table: Ints32, key: npt.NDArray[np.uint64], mask: int, buckets: int) -> None:
+    """Put the buckets into a table of `mask` + 1 slots."""
+    table[: mask + 1] = -1
+    for bucket in range(buckets):
+        slot = np.int64(key[bucket] & np.uint64(mask))
+        while table[slot] >= 0:
+            slot = (slot + 1) & mask
+        table[slot] = bucket
 
 
 @kernel
@@ -152,9 +168,10 @@ def _balance(rows: int, buckets: int, k: int, work: Scratch) -> None:
             left += work.size[bucket]
         else:
             surplus += work.size[bucket] - k
+    bucket_of, size = work.bucket, work.size
     for i in range(rows):
-        if work.size[work.bucket[i]] < k:
-            work.bucket[i] = buckets
+        if size[bucket_of[i]] < k:
+            bucket_of[i] = buckets
     work.size[buckets] = left
     if left == 0 or left >= k:
         return
@@ -224,12 +241,12 @@ def _reorder(order: Ints64, buckets: int, k: int, work: Scratch) -> None:
         if bucket == buckets or work.size[bucket] >= k:
             place += work.size[bucket]
     work.place[buckets + 1] = place
-    rows = len(order)
-    for i in range(rows):
-        bucket = work.bucket[i]
-        work.moved[work.place[bucket]] = order[i]
-        work.place[bucket] += 1
-    order[:] = work.moved[:rows]
+    bucket_of, places, moved = work.bucket, work.place, work.moved
+    for i in range(len(order)):
+        bucket = bucket_of[i]
+        moved[places[bucket]] = order[i]
+        places[bucket] += 1
+    order[:] = moved[: len(order)]
 
 
 @kernel

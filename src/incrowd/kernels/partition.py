@@ -19,9 +19,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.kernels.arrays import Rows, Tree, child_towards
-from incrowd.kernels.buckets import Scratch, children_hit, first_at_least, largest_part, scratch, split
+from incrowd.kernels.arrays import Rows, Tree, first_at_least
+from incrowd.kernels.buckets import Scratch, children_hit, largest_part, scratch, split
 from incrowd.kernels.jit import kernel
+from incrowd.kernels.settle import settle
 
 __all__ = ["Groups", "finish_groups", "split_rows", "whole"]
 
@@ -55,11 +56,10 @@ class Stack(NamedTuple):
 
 
 @kernel
-def whole(rows: Rows, tree: Tree, order: Ints64) -> Groups:
+def whole(tree: Tree, order: Ints64) -> Groups:
     """Return all the rows listed in `order` (ascending, none empty) as one group, generalized to the root."""
     nodes, gains = np.zeros(1, np.int32), np.zeros(1, np.int64)
-    gains[0] = CLOSED if tree.weight[0] == 0 else 0
-    _add_gains(rows, tree, order, nodes, gains)
+    gains[0] = CLOSED if tree.weight[0] == 0 else 0  # there is no choice yet, so its gain does not matter
     return Groups(np.array([0, len(order)]), order, np.array([0, 1]), nodes, gains)
 
 
@@ -80,11 +80,16 @@ def split_rows(rows: Rows, tree: Tree, group: Groups, k: int, enough: int) -> Gr
         waiting -= 1
         cut = slice(stack.cut_start[waiting], stack.cut_start[waiting + 1])
         nodes, gains = stack.nodes[cut].copy(), stack.gains[cut].copy()
-        best = _best(gains)
-        if best >= 0 and stack.row_stop[waiting] - stack.row_start[waiting] > enough:
+        best, size = _best(gains), stack.row_stop[waiting] - stack.row_start[waiting]
+        if best < 0 or size <= enough:
+            groups = _emit(done, groups, stack.row_stop[waiting], nodes, gains)
+        elif size >= 2 * k:
             waiting = _expand(rows, tree, order, nodes, gains, best, k, work, stack, waiting)
         else:
-            groups = _emit(done, groups, stack.row_stop[waiting], nodes, gains)
+            part = order[stack.row_start[waiting] : stack.row_stop[waiting]]
+            groups = _emit_settled(
+                rows, tree, part, nodes, gains, work, done, groups, stack.row_stop[waiting]
+            )
     return _trimmed(done, groups)
 
 
@@ -158,6 +163,31 @@ def _emit(done: Groups, groups: int, row_stop: int, nodes: Ints32, gains: Ints64
 
 
 @kernel
+def _emit_settled(
+    rows: Rows,
+    tree: Tree,
+    part: Ints64,
+    nodes: Ints32,
+    gains: Ints64,
+    work: Scratch,
+    done: Groups,
+    groups: int,
+    row_stop: int,
+) -> int:
+    """Add a group of fewer than 2k rows, refined as far as its rows agree; return how many groups there are."""
+    filled = done.node_start[groups]
+    for j in range(len(nodes)):
+        if gains[j] == CLOSED:
+            done.nodes[filled] = nodes[j]
+            filled += 1
+        else:
+            filled = settle(rows, tree, part, nodes[j], work.waiting, work.sequence, done.nodes, filled)
+    done.gains[done.node_start[groups] : filled] = CLOSED
+    done.node_start[groups + 1], done.row_start[groups + 1] = filled, row_stop
+    return groups + 1
+
+
+@kernel
 def _trimmed(done: Groups, groups: int) -> Groups:
     """Give back the room that was not needed."""
     nodes = done.node_start[groups]
@@ -211,6 +241,7 @@ def _expand(
     buckets = split(rows, tree, part, nodes[best], k, work)
     largest = largest_part(buckets, k, work)
     largest_at, spent = 0, np.zeros(len(nodes), np.int64)
+    gains_matter = work.size[largest] >= 2 * k  # smaller parts are settled without them
     # The first part is pushed last, so that groups come out in the order of their rows.
     for bucket in range(buckets, -1, -1):
         if work.size[bucket] < k:
@@ -221,7 +252,9 @@ def _expand(
         new_nodes, new_gains = stack.nodes[at:stop], stack.gains[at:stop]
         _write_cut(tree, nodes, gains, best, hit, new_nodes, new_gains)
         first, last = work.place[bucket] - work.size[bucket], work.place[bucket]
-        if bucket == largest:
+        if not gains_matter or _no_choice(new_gains, best, len(hit)):
+            largest_at = at if bucket == largest else largest_at
+        elif bucket == largest:
             largest_at = at
             fresh = slice(best, best + len(hit))
             _add_gains(rows, tree, part[first:last], new_nodes[fresh], new_gains[fresh])
@@ -231,8 +264,21 @@ def _expand(
         stack.row_start[waiting], stack.row_stop[waiting] = start + first, start + last
         waiting += 1
         stack.cut_start[waiting] = stop
-    _leave(stack.gains[largest_at:], gains, spent, best, len(children_hit(largest, buckets, work)))
+    if gains_matter:
+        _leave(stack.gains[largest_at:], gains, spent, best, len(children_hit(largest, buckets, work)))
     return waiting
+
+
+@kernel
+def _no_choice(gains: Ints64, best: int, hits: int) -> bool:
+    """Tell whether a single node is open and it is new: then it is the next one, whatever it gains."""
+    still_open = 0
+    for j in range(len(gains)):
+        if gains[j] != CLOSED:
+            still_open += 1
+            if j < best or j >= best + hits:
+                return False
+    return still_open == 1
 
 
 @kernel
@@ -256,20 +302,20 @@ def _write_cut(
 @kernel
 def _add_gains(rows: Rows, tree: Tree, order: Ints64, nodes: Ints32, gains: Ints64) -> None:
     """Sum, over the rows, what expanding each node would gain; nodes whose gain is CLOSED are left alone."""
-    for row in order:
-        at, stop = rows.start[row], rows.start[row + 1]
-        for j in range(len(nodes)):
-            if gains[j] == CLOSED:
-                continue
-            node = nodes[j]
-            at = first_at_least(rows.leaf, at, stop, tree.first_leaf[node])
-            weight, last = tree.weight[node], tree.last_leaf[node]
-            while at < stop and rows.leaf[at] < last:
-                child = child_towards(tree, node, rows.leaf[at])
-                gained, child_end = weight - tree.weight[child], tree.last_leaf[child]
-                while at < stop and rows.leaf[at] < child_end:
-                    gains[j] += gained * rows.times[at]
-                    at += 1
+    start, leaf, times, weights = rows.start, rows.leaf, rows.times, tree.weight
+    for j in range(len(nodes)):
+        if gains[j] == CLOSED:
+            continue
+        first, last, weight = tree.first_leaf[nodes[j]], tree.last_leaf[nodes[j]], weights[nodes[j]]
+        child_above = tree.way[tree.depth[nodes[j]] + 1]
+        gain = 0
+        for row in order:
+            stop = start[row + 1]
+            at = first_at_least(leaf, start[row], stop, first)
+            while at < stop and leaf[at] < last:
+                gain += (weight - weights[child_above[leaf[at]]]) * times[at]
+                at += 1
+        gains[j] = gain
 
 
 @kernel

@@ -18,11 +18,9 @@ _KINDS = {
 }
 
 
-def account_of_reading(
-    name: str, form: str, lines: int, rejects: Mapping[str, int], bad_bytes: int
-) -> list[str]:
+def account_of_reading(form: str, lines: int, rejects: Mapping[str, int], bad_bytes: int) -> list[str]:
     """Say what was read and what was left out."""
-    sentences = [f"Lines read from {name} as {form}: {lines:,}."]
+    sentences = [f"Lines read as {form}: {lines:,}."]
     sentences += [f"Lines rejected ({reason}): {count:,}." for reason, count in sorted(rejects.items())]
     if bad_bytes:
         sentences.append(f"Bytes that were not UTF-8, replaced: {bad_bytes:,}.")

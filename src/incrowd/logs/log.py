@@ -154,7 +154,7 @@ class Log:
             "empty": made.empty_rows,
         }
         account = (
-            *account_of_reading(self.name, self.format, self.lines, self.rejects.counts, self.bad_bytes),
+            *account_of_reading(self.format, self.lines, self.rejects.counts, self.bad_bytes),
             *account_of_units(unit.split(":", maxsplit=1)[0], items, self.summary),
         )
         return replace(made, account=account)

@@ -7,11 +7,25 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["WITHHELD", "Classes"]
+from incrowd.claims import check_k
+from incrowd.errors import BadInputError
+from incrowd.transactions import Transactions
+
+__all__ = ["WITHHELD", "Classes", "filled_rows"]
 
 Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]
 WITHHELD = -1
+
+
+def filled_rows(transactions: Transactions, k: int) -> Ints64:
+    """Return the rows that hold anything, or refuse a k that they cannot give."""
+    filled = np.flatnonzero(np.diff(transactions.indptr) > 0)
+    if check_k(k) > len(filled):
+        raise BadInputError(
+            f"k must be at most {len(filled):,}, the number of records that hold anything (got {k})"
+        )
+    return filled
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,14 +13,13 @@ import numpy.typing as npt
 from incrowd.kernels.arrays import Rows, Tree, leaf_rows, tree_arrays
 from incrowd.kernels.generalize import smallest_counts
 from incrowd.kernels.partition import Groups, finish_groups, split_rows, whole
-from incrowd.methods.classes import WITHHELD, Classes
+from incrowd.methods.classes import WITHHELD, Classes, filled_rows
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.transactions import Transactions
 
 __all__ = ["partition"]
 
-ROWS_IN_CACHE = 4_000  # a partition of so many rows is finished by one thread on a copy of its own
-ROWS_A_TASK = 4_000
+ITEMS_IN_CACHE = 1 << 16  # a partition of so many items is finished by one thread, on a copy of its own
 
 
 def partition(
@@ -46,7 +45,7 @@ def partition(
         Has no effect: Partition makes no random choice.
     """
     rows, tree = leaf_rows(transactions, taxonomy), tree_arrays(taxonomy)
-    filled = np.flatnonzero(np.diff(transactions.indptr) > 0)
+    filled = filled_rows(transactions, k)
     groups = _groups(rows, tree, filled, k)
     of_row = np.full(len(transactions), WITHHELD, dtype=np.int32)
     of_row[groups.rows] = np.repeat(
@@ -61,8 +60,9 @@ def partition(
 
 def _groups(rows: Rows, tree: Tree, order: npt.NDArray[np.int64], k: int) -> Groups:
     """Split until partitions are small, then finish those on all cores; threads do not change the result."""
-    coarse = split_rows(rows, tree, whole(rows, tree, order), k, ROWS_IN_CACHE)
-    marks = np.arange(0, len(order), ROWS_A_TASK)
+    enough = max(ITEMS_IN_CACHE * len(order) // len(rows.leaf), k)
+    coarse = split_rows(rows, tree, whole(tree, order), k, enough)
+    marks = np.arange(0, len(order), max(enough // 4, 1))
     spans = np.unique([*np.searchsorted(coarse.row_start, marks), len(coarse.row_start) - 1]).tolist()
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         parts = list(

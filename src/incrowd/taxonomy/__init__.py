@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from incrowd.errors import BadInputError, nearest
@@ -41,14 +42,21 @@ def open_taxonomy(source: str, transactions: Transactions, *, unlisted: Unlisted
         return ground(transactions, wordnet_tree(), unlisted=unlisted or "keep")
     kind, _, fan_out = source.partition(":")
     if kind == "balanced":
-        if not fan_out.isascii() or not fan_out.isdigit():
+        if not re.fullmatch(r"[0-9]{1,9}", fan_out):
             raise BadInputError(
-                f"taxonomy balanced:F needs a whole number F, as in balanced:5 (got '{source}')"
+                f"taxonomy balanced:F needs a whole number F, as in balanced:5 (got '{source:.40}')"
             )
         return ground(transactions, balanced(transactions, int(fan_out)))
-    if not Path(source).is_file():
+    if not _is_file(source):
         hint = nearest(source, ["wordnet", "balanced:5"])
         raise BadInputError(
-            f"taxonomy must be wordnet, balanced:F or a file that exists (got '{source}'){hint}"
+            f"taxonomy must be wordnet, balanced:F or a file that exists (got '{source:.80}'){hint}"
         )
     return ground(transactions, read_taxonomy(source), unlisted=unlisted or "refuse")
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):  # too long, or not a name at all
+        return False

@@ -165,7 +165,7 @@ def _read_rows(parsed: ParsedTaxonomy, rows: list[tuple[int, str]]) -> None:
         else:
             seen[cells[0]] = number
             _add_path(parsed, node, tuple(reversed(cells)), number, list(reversed(cells)))
-    _spell_out_repeated_names(parsed, set(seen))
+    _spell_out_repeated_names(parsed)
 
 
 def _add_path(
@@ -181,17 +181,20 @@ def _add_path(
         above = node[way]
 
 
-def _spell_out_repeated_names(parsed: ParsedTaxonomy, leaves: set[str]) -> None:
-    """Give inner nodes that share a name (or have a leaf's) the names above them as well, so that labels are unique."""
+def _spell_out_repeated_names(parsed: ParsedTaxonomy) -> None:
+    """Give inner nodes whose name is not their own the names above them as well, so that labels are unique."""
     inner = set(parsed.parent)
     repeated = {name for name, times in Counter(parsed.names).items() if times > 1}
-    short = list(parsed.names)
-    for node in range(len(short)):
+    for node, name in enumerate(parsed.names):
         above = parsed.parent[node]
-        if node in inner and above >= 0 and short[node] in repeated:
-            parsed.names[node] = f"{parsed.names[above]}/{short[node]}"
-            if parsed.names[node] in leaves:
-                parsed.problems.append(Problem(parsed.lines[node], "a node's name is ambiguous; rename it"))
+        if node in inner and above >= 0 and name in repeated:
+            parsed.names[node] = f"{parsed.names[above]}/{name}"
+    first: dict[str, int] = {}
+    for node, name in enumerate(parsed.names):
+        if first.setdefault(name, node) != node:
+            parsed.problems.append(
+                Problem(parsed.lines[node], "two nodes have the same name; rename one of them")
+            )
 
 
 def _check_shape(parsed: ParsedTaxonomy) -> None:
@@ -222,7 +225,7 @@ def _check_shape(parsed: ParsedTaxonomy) -> None:
 def _find_in_paths(tree: Taxonomy, items: pa.Array) -> Found:
     """Find an item by its whole path, else by its last step where no other path ends in it."""
     node, exact = find_by_label(tree, items)
-    steps = pc.list_element(pc.split_pattern(tree.labels, "/", max_splits=1, reverse=True), -1)
+    steps = pc.replace_substring_regex(tree.labels, r"^.*/", "")
     counts = steps.value_counts()
     unique = counts.field("values").filter(pc.equal(counts.field("counts"), 1))
     only = pc.if_else(pc.is_in(steps, value_set=unique), steps, None)

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from incrowd.errors import BadInputError, check_choice
 from incrowd.taxonomy.balanced import made_tree, unused_label
@@ -65,7 +66,9 @@ def _place(
     stays = ~lacking & is_node & alone & tree.is_leaf[np.maximum(node, 0)]
     added = np.flatnonzero(~stays & ~lacking)
     parts = [tree.parent, node[added]]
-    labels = [tree.labels, items.take(pa.array(added))]
+    # A node's own leaf has the node's label; any other new leaf has the item's text.
+    own = tree.labels_of(np.maximum(node, 0))
+    labels = [tree.labels, pc.if_else(pa.array(is_node), own, items).take(pa.array(added))]
     home = np.where(stays, node, -1).astype(np.int64)
     home[added] = len(tree) + np.arange(len(added))
     if lacking.any():

@@ -113,6 +113,20 @@ class Taxonomy:
             nodes, above = nodes[deeper], self.parent[above[deeper]]
         return level
 
+    @cached_property
+    def ways_down(self) -> Ints:
+        """The nodes from the root down to each leaf: ``ways_down[d, leaf]`` is the one at depth d.
+
+        Below a leaf's own depth the leaf stands again.
+        """
+        ways = np.repeat(self.leaf_nodes[None, :], self.height, axis=0)
+        leaves, nodes = np.arange(self.leaf_count), self.leaf_nodes
+        while len(leaves):
+            ways[self.level[nodes] - 1, leaves] = nodes
+            above = self.parent[nodes]
+            leaves, nodes = leaves[above >= 0], above[above >= 0]
+        return ways
+
     @property
     def height(self) -> int:
         """Number of levels."""

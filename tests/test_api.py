@@ -1,0 +1,141 @@
+"""The Python face: the lines of the design, as a notebook would run them."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+
+import incrowd
+import incrowd as ic
+from cli.helpers import AOL_HEADER, aol_line
+
+OBJECTS = ("log", "transactions", "taxonomy", "release", "losses", "claim", "audit")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("api")
+    lines = [
+        aol_line(user, query) for user in range(40) for query in ("dogs", "cats zorblax", f"beer{user % 4}")
+    ]
+    (directory / "aol.tsv.gz").write_bytes(gzip.compress((AOL_HEADER + "".join(lines)).encode()))
+    (directory / "x.dat").write_text("1 2 3\n" * 6 + "2 3 3\n" * 6)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def objects(place):
+    log = ic.read_log(place / "aol.tsv.gz")
+    transactions = log.transactions()
+    taxonomy = ic.wordnet(transactions)
+    release = ic.anonymize(transactions, taxonomy, k=5)
+    audit = release.write(place / "for-objects")
+    made = (log, transactions, taxonomy, release, release.losses, release.claim, audit)
+    return dict(zip(OBJECTS, made, strict=True))
+
+
+def test_the_lines_of_the_design(place, monkeypatch):
+    monkeypatch.chdir(place)
+    log = ic.read_log("aol.tsv.gz")
+    tx = log.transactions(unit="user", items="nouns")
+    tree = ic.wordnet(tx)
+    release = ic.anonymize(tx, tree, method="partition", k=5)
+    assert 0 <= release.losses.ncp <= 1
+    assert release.claim.k == 5
+    assert release.table().num_rows == 40
+    release.write("out")
+    assert ic.audit("out").holds is True
+
+
+def test_the_table_goes_to_pandas(objects):
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = objects["release"].table().to_pandas()
+    assert list(frame.columns) == ["items", "counts"]
+    assert len(frame) == 40
+
+
+def test_baskets_and_a_balanced_tree(place, tmp_path):
+    tx = ic.read_baskets(place / "x.dat").transactions()
+    release = ic.anonymize(tx, ic.balanced(tx, 5), k=5, publish="bag")
+    assert release.losses.ncp == 0
+    assert release.losses.kept_exactly == 1
+    assert release.write(tmp_path / "out").holds
+
+
+def test_a_taxonomy_from_a_file_and_unlisted_items(place, tmp_path):
+    path = tmp_path / "tree.tsv"
+    path.write_text("1\todd\n3\todd\nodd\tany\n")
+    tx = ic.read_baskets(place / "x.dat").transactions()
+    with pytest.raises(ic.BadInputError, match="lacks 1 of the 3 items"):
+        ic.anonymize(tx, ic.read_taxonomy(path), k=5)
+    kept = ic.anonymize(tx, ic.read_taxonomy(path), k=5, unlisted="keep")
+    dropped = ic.anonymize(tx, ic.read_taxonomy(path), k=5, unlisted="drop")
+    assert "2" in str(kept.table().to_pydict()["items"])
+    assert "2" not in str(dropped.table().to_pydict()["items"])
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"k": 1}, "k must be at least 2"),
+        ({"k": 2.5}, "k must be an integer"),
+        ({"k": None}, "k must be an integer"),
+        ({"k": 41}, "k must be at most 40"),
+        ({"k": 5, "method": "partitoin"}, "did you mean 'partition'"),
+        ({"k": 5, "publish": "bags"}, "did you mean 'bag'"),
+        ({"k": 5, "publsh": "bag"}, "did you mean 'publish'"),
+        ({"k": 5, "unlisted": "kep"}, "did you mean 'keep'"),
+    ],
+)
+def test_mistakes_are_named_with_the_remedy(objects, options, says):
+    with pytest.raises(ic.BadInputError, match=says):
+        ic.anonymize(objects["transactions"], objects["taxonomy"], **options)
+
+
+def test_numbers_of_numpy_are_numbers(objects):
+    release = ic.anonymize(objects["transactions"], objects["taxonomy"], k=np.int64(5))
+    assert release.claim.k == 5
+    assert release.manifest()
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_objects_show_themselves(objects, name):
+    shown = repr(objects[name])
+    assert "object at 0x" not in shown
+    assert "\n" not in shown
+    assert len(shown) < 400
+    assert any(letter.isdigit() for letter in shown)
+
+
+def test_a_repr_shows_no_record(objects):
+    for value in objects.values():
+        assert "zorblax" not in repr(value) + getattr(value, "_repr_html_", str)()
+
+
+def test_a_release_shows_itself_in_a_notebook(objects):
+    html = objects["release"]._repr_html_()
+    assert html.startswith("<")
+    assert "<table>" in html
+    assert objects["release"].claim.in_words in html
+    assert "ncp" in html
+
+
+def test_errors_are_of_one_family():
+    assert issubclass(ic.BadInputError, ic.IncrowdError)
+    assert issubclass(ic.ClaimError, ic.IncrowdError)
+    assert issubclass(ic.BadInputError, ValueError)
+
+
+def test_every_public_name_is_there():
+    assert sorted(incrowd.__all__) == sorted(set(incrowd.__all__))
+    assert all(getattr(incrowd, name) is not None for name in incrowd.__all__)
+    assert set(incrowd.__all__) <= set(dir(incrowd))
+    with pytest.raises(AttributeError, match="anonymise"):
+        _ = incrowd.anonymise
+
+
+def test_public_things_are_documented():
+    public = {name: getattr(incrowd, name) for name in incrowd.__all__}
+    assert [name for name, value in public.items() if callable(value) and not value.__doc__] == []
