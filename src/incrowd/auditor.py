@@ -55,8 +55,9 @@ class Audit:
         Records in the file, distinct ones, and the least number of equal ones.
     checks
         What was found in order.
-    problems
-        What is wrong; empty if the claim holds. Rows are named by number, never by content.
+    problems, blamed
+        What is wrong, the first few of them, and how many in all; none if the claim holds. Rows are named by
+        number, never by content.
     """
 
     claim: Claim
@@ -65,6 +66,7 @@ class Audit:
     k_min: int = 0
     checks: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    blamed: int = 0
 
     @property
     def holds(self) -> bool:
@@ -72,16 +74,17 @@ class Audit:
         return not self.problems
 
     def blame(self, text: str) -> None:
-        """Note a problem; only the first few are kept."""
+        """Note a problem; only the first few are kept, all are counted."""
+        self.blamed += 1
         if len(self.problems) < MOST_PROBLEMS:
             self.problems.append(text)
 
     @contextmanager
     def checking(self, what: str) -> Iterator[None]:
         """Note that something is in order unless a problem turns up while it is looked at."""
-        before = len(self.problems)
+        before = self.blamed
         yield
-        if len(self.problems) == before:
+        if self.blamed == before:
             self.checks.append(what)
 
     def as_dict(self) -> dict[str, Any]:

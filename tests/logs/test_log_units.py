@@ -85,7 +85,7 @@ def test_nouns_are_lemmas_and_the_account_counts_the_words():
         made = log.transactions(items="nouns")
     assert bags(made) == [("a", {"mouse": 1, "zzyzx": 1}), ("b", {"mouse": 2})]
     assert made.account == (
-        f"Lines read from {log.name} as tsv: 3.",
+        "Lines read as tsv: 3.",
         "Queries, where the clicks of one query count once: 2.",
         "Nouns of WordNet: 2 distinct, 3 in all.",
         "Words that WordNet does not list: 1 distinct, 1 in all.",

@@ -20,7 +20,8 @@ _USUAL_NAMES: dict[str, tuple[str, ...]] = {
     "time": ("time", "timestamp", "date", "datetime", "querytime"),
     "url": ("url", "click", "clickurl"),
 }
-_NOT_A_NAME = re.compile(r"|[-+]?[\d.,]+|\d{1,4}[-/.]\d{1,2}[-/.]\d.*|.*\d:\d\d.*|.*@.*|.*://.*", re.DOTALL)
+# A name of one or two words; anything else may be a record, and is not shown.
+_NAME = re.compile(r"[^\W\d][\w.#/-]*( [\w.#/()-]+)?")
 _LONGEST_NAME = 64
 
 
@@ -84,7 +85,7 @@ def _check_roles(columns: Mapping[str, str]) -> None:
 
 
 def _missing(role: str, asked: str | None, names: Sequence[str], file: str) -> str:
-    if any(_NOT_A_NAME.fullmatch(name) or len(name) > _LONGEST_NAME for name in names):
+    if len(names) == 1 or not all(_NAME.fullmatch(name) and len(name) <= _LONGEST_NAME for name in names):
         return f"{file} seems to have no header line: add a first line with the names of the columns"
     lacks = f"no column '{asked}' for the {role}" if asked else f"no column that looks like the {role}"
     hint = nearest(asked, names) if asked else ""

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from incrowd.errors import BadInputError
 from incrowd.report.page import share
 
 if TYPE_CHECKING:
@@ -85,7 +87,7 @@ def show_audit(result: Audit) -> None:
 
 def show_release(directory: Path, manifest: Manifest) -> None:
     """Show what a release says of itself, and some of its records."""
-    console = _console()
+    console, examples = _console(), _examples_table(directory)
     console.print(Text(manifest.claim.in_words, style="bold"))
     for line in manifest.claim.not_promised:
         console.print(f"  {line}", style="dim")
@@ -96,7 +98,7 @@ def show_release(directory: Path, manifest: Manifest) -> None:
     )
     console.print(_losses_table(manifest.losses))
     console.print()
-    console.print(_examples_table(directory))
+    console.print(examples)
     console.print("\nWhat was done:")
     for step in manifest.account:
         console.print(f"  {step}")
@@ -184,7 +186,12 @@ def _losses_table(losses: Mapping[str, float]) -> Table:
 
 def _examples_table(directory: Path) -> Table:
     """Return some published records, evenly spaced through the file, with how many share each."""
-    rows = pq.read_table(directory / "records.parquet", columns=["items"]).column("items").to_pylist()
+    try:
+        rows = pq.read_table(directory / "records.parquet", columns=["items"]).column("items").to_pylist()
+    except (OSError, KeyError, pa.ArrowException):
+        raise BadInputError(
+            f"{directory}: records.parquet is missing or damaged; see 'incrowd audit'"
+        ) from None
     groups = [(len(list(same)), items) for items, same in groupby(rows)]
     table = Table(box=None, pad_edge=False, title="Some published records", title_justify="left")
     table.add_column("shared by", justify="right", style="bold")
