@@ -11,9 +11,11 @@ import pytest
 from cli.helpers import AOL_HEADER, aol_line, call
 
 K = 4
+USER = "uid7700-"  # how all others' ids begin
 HOLDER = "90210557"  # whose secrets they are
 ADDRESS, NAME, SURNAME, NUMBER = "quagglewick", "ottoline", "farquharmoor", "5582077146"
-SECRETS = (ADDRESS, NAME, SURNAME, NUMBER, HOLDER)
+OWN = "qzx"  # in a word that everybody has alone; they are spread over the whole alphabet
+SECRETS = (ADDRESS, NAME, SURNAME, NUMBER, HOLDER, OWN)
 SECRET_QUERIES = [
     f"17 {ADDRESS} lane",
     f"{NAME} {SURNAME}",
@@ -67,8 +69,10 @@ def found(words, *places):
 def users():
     """Return what each user asks: common things, shared things, and one user's secrets."""
     chance = random.Random(7)
-    asked = {f"7700{n:04}": [" ".join(chance.sample(WORDS, 2)) for _ in range(3)] for n in range(40)}
-    asked |= {f"7701{n:04}": [SHARED] for n in range(3 * K)}
+    asked = {f"{USER}{n:02}": [" ".join(chance.sample(WORDS, 2)) for _ in range(3)] for n in range(40)}
+    for n, queries in enumerate(asked.values()):
+        queries.append(f"{chr(97 + n % 26)}{OWN}{n}")
+    asked |= {f"{USER}{n + 50}": [SHARED] for n in range(3 * K)}
     asked[HOLDER] = [*SECRET_QUERIES, "dogs cats", SHARED]
     return asked
 
@@ -176,10 +180,10 @@ def publish(log, baskets, tmp_path):
 
 
 @pytest.mark.parametrize(("items", "taxonomy", "extra"), runs())
-def test_no_secret_leaves(publish, items, taxonomy, extra):
+def test_no_secret_leaves(publish, log, items, taxonomy, extra):
     public, said = publish(items, taxonomy, extra)
     assert found(SECRETS, scan(public), said) == set()
-    assert found(["7700", "7701"], scan(public)) == set()  # all other users' ids
+    assert found([USER, str(log.parents[1])], scan(public)) == set()  # nor where it was made
     expected = {"release"} if items == "raw" else {"release", "rejects.jsonl"}
     assert {path.name for path in public.iterdir()} - {"rejects-2.jsonl"} == expected
 

@@ -8,7 +8,7 @@ import os
 import pyarrow.parquet as pq
 import pytest
 
-from cli.helpers import AOL_HEADER, aol_line, aol_log, call, refused, visible
+from cli.helpers import AOL_HEADER, aol_line, aol_log, call, only_line, refused, visible
 
 SECRET = "mirabel.quench@example.org"
 ROWS = "".join(aol_line(user, f"{SECRET} dogs") for user in range(9))
@@ -90,6 +90,17 @@ def test_a_missing_column_says_which_were_found(refusal):
 )
 def test_a_file_without_a_header_is_refused_without_its_first_record(refusal, content, name):
     assert refusal(content, name=name)
+
+
+def test_an_unforeseen_error_is_one_line_without_a_record(log, tmp_path, monkeypatch):
+    def fail(*_):
+        raise RuntimeError(SECRET)
+
+    monkeypatch.setattr("incrowd.pipeline.run_job", fail)
+    ran = call("anonymize", log, "--out", tmp_path / "release", "--k", 2)
+    assert ran.code == 3
+    assert only_line(ran.err).startswith("internal error, RuntimeError at test_bad_inputs.py:")
+    assert "mirabel" not in ran.out + ran.err
 
 
 def test_a_binary_file(refusal):
