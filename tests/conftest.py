@@ -25,7 +25,7 @@ def data_dir() -> Path:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item, call):
+def pytest_runtest_makereport(item, call):  # noqa: ARG001 - pytest names them
     """With INCROWD_NO_SKIP a skipped test is a failed one: what a checker leaves out, it has not checked."""
     report = yield
     if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("INCROWD_NO_SKIP"):

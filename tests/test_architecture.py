@@ -12,6 +12,8 @@ import incrowd
 SOURCE = Path(incrowd.__file__).parent
 LAYERS = (
     ("errors", "version"),
+    ("leftovers",),
+    ("folder",),
     ("claims",),
     ("transactions",),
     ("text",),
@@ -19,7 +21,7 @@ LAYERS = (
     ("kernels",),
     ("methods",),
     ("metrics", "records", "manifest", "textforms"),
-    ("auditor", "folder"),
+    ("auditor",),
     ("report",),
     ("release",),
     ("anonymization",),

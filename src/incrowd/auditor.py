@@ -264,7 +264,7 @@ def _check_originals(
     if node_of is None:
         result.blame("a published label is not in the originals' taxonomy")
         return
-    above = _Ancestors(originals.taxonomy)
+    above = _Published(originals.taxonomy, node_of.values())
     bags = [({node_of[label]: count for label, count in zip(*record, strict=True)}) for record in contents]
     wanted = [_copies_below(bag, above) for bag in bags]
     with result.checking(f"{len(owned):,} published records generalize their owners' originals"):
@@ -273,17 +273,18 @@ def _check_originals(
                 result.blame(f"row {row} does not generalize its owner's record")
 
 
-class _Ancestors:
-    """The nodes above a node, itself included, remembered."""
+class _Published(dict[int, frozenset[int]]):
+    """The published nodes above a node, itself included, by node; found on first use."""
 
-    def __init__(self, taxonomy: Taxonomy) -> None:
+    def __init__(self, taxonomy: Taxonomy, nodes: Iterable[int]) -> None:
+        super().__init__({-1: frozenset()})
         self.parent = taxonomy.parent
-        self.known: dict[int, tuple[int, ...]] = {-1: ()}
+        self.nodes = frozenset(nodes)
 
-    def __call__(self, node: int) -> tuple[int, ...]:
-        if node not in self.known:
-            self.known[node] = (node, *self(int(self.parent[node])))
-        return self.known[node]
+    def __missing__(self, node: int) -> frozenset[int]:
+        above = self[int(self.parent[node])]
+        self[node] = above | {node} if node in self.nodes else above
+        return self[node]
 
 
 def _nodes_of_labels(taxonomy: Taxonomy, labels: Iterable[str]) -> dict[str, int] | None:
@@ -306,25 +307,23 @@ def _original_bags(originals: Originals) -> Iterator[list[tuple[int, int]]]:
         yield from (pairs[a:b] for a, b in pairwise(ends))
 
 
-def _copies_below(bag: dict[int, int], above: _Ancestors) -> dict[int, int]:
+def _copies_below(bag: dict[int, int], above: _Published) -> dict[int, int]:
     """For each published node, how many published copies lie in its subtree."""
     copies = dict.fromkeys(bag, 0)
     for node, count in bag.items():
-        for ancestor in above(node):
-            if ancestor in copies:
-                copies[ancestor] += count
+        for published in copies.keys() & above[node]:
+            copies[published] += count
     return copies
 
 
-def _generalizes(wanted: dict[int, int], bag: list[tuple[int, int]], above: _Ancestors) -> bool:
+def _generalizes(wanted: dict[int, int], bag: list[tuple[int, int]], above: _Published) -> bool:
     """Tell whether the owner has, below every published node, as many items as are published there.
 
     By Hall's theorem on the family of subtrees this is the same as matching every published copy with an
     item of the owner's below it (ALGORITHMS B); it suffices to look at the published nodes.
     """
-    missing = dict(wanted)
+    missing, published = dict(wanted), frozenset(wanted)
     for node, count in bag:
-        for ancestor in above(node):
-            if ancestor in missing:
-                missing[ancestor] -= count
-    return all(number <= 0 for number in missing.values())
+        for covering in published & above[node]:
+            missing[covering] -= count
+    return max(missing.values(), default=0) <= 0

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import secrets
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from incrowd.errors import BadInputError
+from incrowd.leftovers import marked, remove, remove_leftovers
 
 __all__ = ["appearing", "check_free"]
-
-MARK = ".incrowd-"
 
 
 def check_free(path: Path, *, force: bool, ours: Callable[[Path], bool], what: str) -> None:
@@ -41,8 +38,8 @@ def appearing(path: Path, *, replaces: Callable[[Path], bool] | None = None) -> 
     run left behind when it was killed is removed first. A full disk or the like is one clear error.
     """
     path = path.absolute()
-    _remove_leftovers(path)
-    draft = path.with_name(f".{path.name}{MARK}{os.getpid()}-{secrets.token_hex(4)}")
+    remove_leftovers(path.parent, f".{path.name}.")
+    draft = path.with_name(f".{path.name}.{marked()}{secrets.token_hex(4)}")
     try:
         yield draft
         _sync(draft)
@@ -51,7 +48,7 @@ def appearing(path: Path, *, replaces: Callable[[Path], bool] | None = None) -> 
         reason = error.strerror or type(error).__name__
         raise BadInputError(f"{path} cannot be written: {reason}; nothing was published") from None
     finally:
-        _remove(draft)
+        remove(draft)
 
 
 def _move(draft: Path, path: Path, replaces: Callable[[Path], bool] | None) -> None:
@@ -68,7 +65,7 @@ def _move(draft: Path, path: Path, replaces: Callable[[Path], bool] | None) -> N
     except OSError:
         aside.rename(path)
         raise
-    _remove(aside)
+    remove(aside)
 
 
 def _sync(draft: Path) -> None:
@@ -79,28 +76,3 @@ def _sync(draft: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-def _remove_leftovers(path: Path) -> None:
-    """Remove drafts of this name whose process is gone."""
-    for draft in path.parent.glob(f".{glob.escape(path.name)}{MARK}*"):
-        pid = draft.name.rpartition(MARK)[2].split("-")[0]
-        if pid.isdigit() and not _alive(int(pid)):
-            _remove(draft)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)

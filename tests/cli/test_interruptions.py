@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -36,14 +37,25 @@ main()
 """
 
 
-def begun(script, *arguments):
-    """Start a script and wait until it says that it is there."""
-    process = start(script, *arguments)
-    assert process.stderr.readline() == "now\n"
-    return process
+@pytest.fixture
+def scratch(tmp_path_factory):
+    """Return where the program keeps its temporary files."""
+    return tmp_path_factory.mktemp("scratch")
 
 
-def test_kill_while_writing_leaves_nothing_at_the_final_name_and_the_next_run_cleans_up(log, tmp_path):
+@pytest.fixture
+def begun(scratch):
+    """Return a function that starts a script and waits until it says that it is there."""
+
+    def begin(script, *arguments):
+        process = start(script, *arguments, env={**os.environ, "TMPDIR": str(scratch)})
+        assert process.stderr.readline() == "now\n"
+        return process
+
+    return begin
+
+
+def test_kill_while_writing_leaves_nothing_at_the_final_name_and_the_next_run_cleans_up(log, tmp_path, begun):
     out = tmp_path / "release[1]"  # the name is no pattern
     process = begun(WHILE_WRITING, "anonymize", log, "--out", out, "--k", 3)
     drafts = visible(tmp_path) - {"log.tsv"}
@@ -56,7 +68,7 @@ def test_kill_while_writing_leaves_nothing_at_the_final_name_and_the_next_run_cl
     assert visible(tmp_path) == {"log.tsv", out.name}
 
 
-def test_kill_while_replacing_keeps_the_old_release(log, release, tmp_path):
+def test_kill_while_replacing_keeps_the_old_release(log, release, tmp_path, begun):
     before = {path.name: path.read_bytes() for path in release.iterdir()}
     process = begun(WHILE_WRITING, "anonymize", log, "--out", release, "--k", 4, "--force")
     process.kill()
@@ -66,7 +78,7 @@ def test_kill_while_replacing_keeps_the_old_release(log, release, tmp_path):
     assert visible(tmp_path) == {"log.tsv", "release"}
 
 
-def test_a_draft_of_a_run_that_still_goes_on_is_left_alone(log, tmp_path):
+def test_a_draft_of_a_run_that_still_goes_on_is_left_alone(log, tmp_path, begun):
     out = tmp_path / "release"
     process = begun(WHILE_WRITING, "anonymize", log, "--out", out, "--k", 3)
     try:
@@ -79,7 +91,7 @@ def test_a_draft_of_a_run_that_still_goes_on_is_left_alone(log, tmp_path):
 
 
 @pytest.mark.parametrize("script", [WHILE_WRITING, WHILE_READING], ids=["writing", "reading"])
-def test_ctrl_c_ends_with_one_line_and_no_leftovers(log, tmp_path, script):
+def test_ctrl_c_ends_with_one_line_and_no_leftovers(log, tmp_path, begun, scratch, script):
     process = begun(script, "anonymize", log, "--out", tmp_path / "release", "--k", 3)
     process.send_signal(signal.SIGINT)
     printed, said = process.communicate(timeout=60)
@@ -88,6 +100,7 @@ def test_ctrl_c_ends_with_one_line_and_no_leftovers(log, tmp_path, script):
     # A terminal has "^C" on the line already, so an empty one may come first.
     assert only_line(said.lstrip("\n")) == "stopped; nothing was published"
     assert visible(tmp_path) == {"log.tsv"}
+    assert visible(scratch) == set()
 
 
 def test_the_program_starts_light_so_that_ctrl_c_is_heard_at_once():

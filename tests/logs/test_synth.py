@@ -262,7 +262,9 @@ def test_nothing_is_left_when_writing_is_interrupted(tmp_path):
 
 
 def test_what_cannot_be_written_is_said_in_one_line(tmp_path):
-    with pytest.raises(BadInputError, match=r"^cannot write .*: No such file or directory$"):
+    with pytest.raises(
+        BadInputError, match=r"^log .*: the directory above it does not exist; create it first$"
+    ):
         write_log(tmp_path / "nowhere" / "log", users=1)
 
     def full(*_):

@@ -16,6 +16,7 @@ from incrowd.cli.options import (
     read_k,
     read_settings,
 )
+from incrowd.leftovers import marked
 
 __all__ = ["ALL", "TAXONOMY"]
 
@@ -133,7 +134,7 @@ def demo(out: Path, as_json: bool) -> None:  # noqa: FBT001
     from incrowd.release import is_release
     from incrowd.report.terminal import show_demo
 
-    with tempfile.TemporaryDirectory(prefix="incrowd-") as scratch, Watch() as watch:
+    with tempfile.TemporaryDirectory(prefix=marked()) as scratch, Watch() as watch:
         log = Path(scratch) / "sample.tsv"
         write_log(log, users=DEMO_USERS, seed=1)
         outcome = run_job(Job(log, out, DEMO_K, force=is_release(out)), watch)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from incrowd.errors import BadInputError
+from incrowd.folder import appearing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,16 +70,11 @@ class Rejects:
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write one JSON object a line, ordered by line: number and reason, and the text if it was kept."""
         self._flush()
-        try:
-            with Path(path).open("w", encoding="utf-8") as file:
-                for batch in self._store.batches("SELECT * FROM rejects ORDER BY line, reason"):
-                    for row in batch.to_pylist():
-                        kept = (
-                            row if row["text"] is not None else {"line": row["line"], "reason": row["reason"]}
-                        )
-                        file.write(json.dumps(kept, ensure_ascii=False) + "\n")
-        except OSError as error:
-            raise BadInputError(f"{path} cannot be written: {os.strerror(error.errno or 5)}") from None
+        with appearing(Path(path)) as draft, draft.open("w", encoding="utf-8") as file:
+            for batch in self._store.batches("SELECT * FROM rejects ORDER BY line, reason"):
+                for row in batch.to_pylist():
+                    kept = row if row["text"] is not None else {"line": row["line"], "reason": row["reason"]}
+                    file.write(json.dumps(kept, ensure_ascii=False) + "\n")
 
     def _flush(self) -> None:
         if self._waiting:

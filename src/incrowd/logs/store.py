@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from incrowd.errors import BadInputError
+from incrowd.leftovers import marked, remove_leftovers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +54,8 @@ class Store:
     def __init__(self, memory: str | int = "4GB") -> None:
         limit = max(int(parse_memory(memory) * _DATABASE_SHARE), _LEAST_DATABASE)
         self._memory = memory
-        self._directory = tempfile.mkdtemp(prefix="incrowd-")
+        remove_leftovers(Path(tempfile.gettempdir()))  # a killed run could not: spilled rows are private
+        self._directory = tempfile.mkdtemp(prefix=marked())
         self._delete = weakref.finalize(self, shutil.rmtree, self._directory, ignore_errors=True)
         with self._plain_errors():
             self._connection = duckdb.connect(

@@ -15,7 +15,7 @@ for a next page, and 10,154,742 distinct queries (Pass, Chowdhury, Torgeson: A P
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.errors import BadInputError
+from incrowd.folder import appearing, check_free
 from incrowd.logs.synth_world import DAYS, LEADS, RANKS, TAILS, Flags, Floats, Ints, World
 
 if TYPE_CHECKING:
@@ -123,24 +124,15 @@ def _check_size(users: int | None, lines: int | None, seed: int) -> int:
 
 @contextmanager
 def _placed(path: Path, *, overwrite: bool) -> Iterator[IO[bytes] | Any]:
-    """Open a file beside `path`, compressed as its name says, and move it into place if nothing went wrong."""
-    if path.exists() and not overwrite:
-        raise BadInputError(f"{path} exists; choose another name or allow overwriting")
-    beside = path.with_name(f".{path.name}.partial")
+    """Open a file that appears at `path`, compressed as its name says, if nothing goes wrong."""
+    check_free(path, force=overwrite, ours=Path.is_file, what="log")
     codec = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix)
-    try:
-        with pa.OSFile(str(beside), "wb") as plain:
-            if codec is None:
-                yield plain
-            else:
-                with pa.CompressedOutputStream(plain, codec) as packed:
-                    yield packed
-        beside.replace(path)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else "the file system refused"
-        raise BadInputError(f"cannot write {path}: {reason}") from error
-    finally:
-        beside.unlink(missing_ok=True)
+    with (
+        appearing(path, replaces=Path.is_file if overwrite else None) as draft,
+        pa.OSFile(str(draft), "wb") as plain,
+        nullcontext(plain) if codec is None else pa.CompressedOutputStream(plain, codec) as file,
+    ):
+        yield file
 
 
 @dataclass(frozen=True, eq=False)
