@@ -184,9 +184,16 @@ def _rows(path: Path, result: Audit) -> Iterator[Record]:
         if file.schema_arrow.metadata:
             result.blame("records.parquet carries notes in its schema")
         for batch in file.iter_batches(ROWS_A_BATCH, columns=["items", "counts"]):
-            columns = batch.to_pydict()
-            for items, counts in zip(columns["items"], columns["counts"], strict=True):
-                yield tuple(items), tuple(counts)
+            yield from zip(_tuples(batch.column("items")), _tuples(batch.column("counts")), strict=True)
+
+
+def _tuples(lists: pa.ListArray) -> Iterator[tuple[Any, ...]]:
+    """Yield each list of a column as a tuple; a list that is missing is no list."""
+    if lists.null_count or lists.flatten().null_count:
+        raise ValueError("a record or an item is missing")
+    values = lists.flatten().to_pylist()
+    ends = lists.offsets.to_pylist()
+    yield from (tuple(values[first - ends[0] : last - ends[0]]) for first, last in pairwise(ends))
 
 
 def _check_record(row: int, record: Record, labels: set[str], result: Audit) -> None:

@@ -15,10 +15,10 @@ from incrowd.anonymization import anonymize
 from incrowd.auditor import Audit, Originals, audit
 from incrowd.claims import check_k
 from incrowd.errors import BadInputError, IncrowdError, check_choice
-from incrowd.kernels.stamp import kernels_are_compiled, note_compiled
+from incrowd.kernels.jit import is_compiled, note_compiled
 from incrowd.logs import Log, parse_columns, parse_unit, read_log
 from incrowd.manifest import read_manifest
-from incrowd.methods import method_named, read_parameters, variants
+from incrowd.methods import method_named, read_parameters
 from incrowd.methods.classes import filled_rows
 from incrowd.release import Release, check_map, check_out, read_map
 from incrowd.taxonomy import Grounded, Unlisted, balanced, open_taxonomy
@@ -113,8 +113,8 @@ def run_job(job: Job, watcher: Watcher) -> Outcome:
             grounded = _grounded(job, log, clock)
         except IncrowdError as error:
             raise _with_rejects(error, job, log) from None
-        clock.step("load" if kernels_are_compiled(job.method) else "compile")
-        _load_kernels(job.method)
+        clock.step("load" if is_compiled(_kernels_of(job)) else "compile")
+        _load_kernels(job)
         clock.step("anonymize")
         release = _release(job, log, grounded)
         result = release.write(
@@ -218,12 +218,19 @@ def _check(job: Job) -> None:
         check_map(job.private_map, job.out, force=job.force)
 
 
-def _load_kernels(method: str) -> None:
+def _kernels_of(job: Job) -> str:
+    """Return a name for what the job compiles: the method with its parameters."""
+    return "-".join(
+        [job.method, *(str(value) for value in read_parameters(job.method, job.parameters).values())]
+    )
+
+
+def _load_kernels(job: Job) -> None:
     """Run the method on next to nothing, so that compiling or loading its kernels is not counted as its time."""
     rows = Transactions.from_rows([["1", "2"], ["1", "2"], ["2", "2", "3"], ["3"]])
-    for variant in variants(method):
-        _ = anonymize(rows, balanced(rows, 2), k=2, method=method, **variant).losses
-    note_compiled(method)
+    own: Mapping[str, Any] = job.parameters
+    _ = anonymize(rows, balanced(rows, 2), k=2, method=job.method, **own).losses
+    note_compiled(_kernels_of(job))
 
 
 def _open_log(job: Job, watcher: Watcher) -> Log:

@@ -9,15 +9,14 @@ from hypothesis import strategies as st
 
 import reference
 from incrowd.kernels.arrays import Rows, Tree, leaf_rows, tree_arrays
-from incrowd.kernels.partition import Groups, finish_groups, split_rows, whole
+from incrowd.kernels.partition import Groups, split_rows, whole
 from strategies import Case, cases, children_of, large_cases, taxonomy_of, trees
 
 
 def split_to_the_end(rows: Rows, tree: Tree, k: int, enough: int = 0) -> Groups:
     """Split all rows that hold something until `enough` are left in a part, then finish the parts."""
     filled = np.flatnonzero(np.diff(rows.start) > 0)
-    parts = split_rows(rows, tree, whole(tree, filled), k, enough)
-    return finish_groups(rows, tree, parts, 0, len(parts.row_start) - 1, k)
+    return split_rows(rows, tree, whole(tree, filled), k, enough)
 
 
 def groups_of(case: Case, enough: int = 0) -> list[tuple[int, ...]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.kernels.jit import kernel
+from incrowd.kernels.jit import helper, kernel
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.transactions import Transactions
 
@@ -17,7 +17,6 @@ SHORT = 8  # so few values are looked through faster than halved
 
 Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]
-Array = TypeVar("Array", bound=npt.NDArray[Any])
 
 
 class Rows(NamedTuple):
@@ -50,7 +49,7 @@ def leaf_rows(transactions: Transactions, taxonomy: Taxonomy) -> Rows:
     assert taxonomy.item_leaf is not None  # noqa: S101 - ground() has run; methods see to that
     leaf, times = taxonomy.item_leaf[transactions.items], transactions.counts.copy()
     _sort_rows(transactions.indptr, leaf, times)
-    return Rows(transactions.indptr, _read_only(leaf), _read_only(times))
+    return Rows(transactions.indptr.copy(), leaf, times)
 
 
 @kernel
@@ -69,28 +68,21 @@ def _sort_rows(start: Ints64, leaf: Ints32, times: Ints32) -> None:
             gap //= 2
 
 
-def _read_only(array: Array) -> Array:
-    """Return a view that cannot be written, so that kernels always see one type and are compiled once."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
 def tree_arrays(taxonomy: Taxonomy) -> Tree:
     """Return the taxonomy's arrays for the kernels."""
     leaves = (taxonomy.last_leaf - taxonomy.first_leaf).astype(np.int64)
     return Tree(
-        _read_only(taxonomy.parent),
-        _read_only(taxonomy.level - 1),
-        _read_only(taxonomy.leaf_nodes),
-        _read_only(taxonomy.first_leaf),
-        _read_only(taxonomy.last_leaf),
-        _read_only(taxonomy.ways_down),
-        _read_only(np.where(taxonomy.is_leaf, 0, leaves)),
+        taxonomy.parent,
+        taxonomy.level - 1,
+        taxonomy.leaf_nodes,
+        taxonomy.first_leaf,
+        taxonomy.last_leaf,
+        taxonomy.ways_down,
+        np.where(taxonomy.is_leaf, 0, leaves),
     )
 
 
-@kernel
+@helper
 def first_at_least(leaf: Ints32, low: int, high: int, wanted: int) -> int:
     """Return the first position in ``leaf[low:high]`` whose value is at least `wanted`."""
     while high - low > SHORT:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.kernels.arrays import Rows, Tree, first_at_least
-from incrowd.kernels.jit import kernel
+from incrowd.kernels.jit import helper
 
 __all__ = ["Scratch", "children_hit", "largest_part", "scratch", "split"]
 
@@ -42,7 +42,7 @@ class Scratch(NamedTuple):
     waiting: Ints32
 
 
-@kernel
+@helper
 def scratch(rows: int, items: int) -> Scratch:
     """Allocate working space for a partition of that many rows and items."""
     table = SMALL_TABLE
@@ -64,7 +64,7 @@ def scratch(rows: int, items: int) -> Scratch:
     )
 
 
-@kernel
+@helper
 def _hit_children(rows: Rows, tree: Tree, order: Ints64, node: int, work: Scratch) -> None:
     """Note for each row which children of `node` it hits, and what it gains if `node` is expanded."""
     start, leaf, times, weights = rows.start, rows.leaf, rows.times, tree.weight
@@ -90,7 +90,7 @@ def _hit_children(rows: Rows, tree: Tree, order: Ints64, node: int, work: Scratc
     sequence_start[len(order)] = filled
 
 
-@kernel
+@helper
 def _same_children(sequence: Ints32, sequence_start: Ints64, a: int, b: int) -> bool:
     """Tell whether two rows hit the same children."""
     start_a, start_b = sequence_start[a], sequence_start[b]
@@ -103,7 +103,7 @@ def _same_children(sequence: Ints32, sequence_start: Ints64, a: int, b: int) -> 
     return True
 
 
-@kernel
+@helper
 def _fill_buckets(rows: int, work: Scratch) -> int:
     """Give numbers to the sets of children that occur, in order of their first row; return how many there are.
 
@@ -118,7 +118,7 @@ def _fill_buckets(rows: int, work: Scratch) -> int:
         work.own_gain,
     )
     mask, buckets = SMALL_TABLE - 1, 0
-    table[:SMALL_TABLE] = -1
+    _rehash(table, key, mask, 0)
     for i in range(rows):
         wanted = np.uint64(HASH_START)
         for at in range(sequence_start[i], sequence_start[i + 1]):
@@ -144,18 +144,19 @@ def _fill_buckets(rows: int, work: Scratch) -> int:
     return buckets
 
 
-@kernel
+@helper
 def _rehash(table: Ints32, key: npt.NDArray[np.uint64], mask: int, buckets: int) -> None:
     """Put the buckets into a table of `mask` + 1 slots."""
-    table[: mask + 1] = -1
+    for slot in range(mask + 1):
+        table[slot] = -1
     for bucket in range(buckets):
-        slot = np.int64(key[bucket] & np.uint64(mask))
-        while table[slot] >= 0:
-            slot = (slot + 1) & mask
-        table[slot] = bucket
+        place = np.int64(key[bucket] & np.uint64(mask))
+        while table[place] >= 0:
+            place = (place + 1) & mask
+        table[place] = bucket
 
 
-@kernel
+@helper
 def _balance(rows: int, buckets: int, k: int, work: Scratch) -> None:
     """Send the rows of small buckets to the leftovers (bucket number `buckets`), and more until they are k.
 
@@ -181,7 +182,7 @@ def _balance(rows: int, buckets: int, k: int, work: Scratch) -> None:
         _dissolve_least_bucket(rows, buckets, k, work)
 
 
-@kernel
+@helper
 def _sink(heap: Ints64, length: int, at: int, gain: Ints64) -> None:
     """Restore the heap order (least gain first, then input order) below position `at`."""
     while True:
@@ -197,7 +198,7 @@ def _sink(heap: Ints64, length: int, at: int, gain: Ints64) -> None:
         at = child
 
 
-@kernel
+@helper
 def _move_least_gains(rows: int, buckets: int, k: int, work: Scratch) -> None:
     """Move rows of least own gain to the leftovers, ties in input order, until the leftovers are k."""
     heap, length = work.moved, 0
@@ -218,7 +219,7 @@ def _move_least_gains(rows: int, buckets: int, k: int, work: Scratch) -> None:
             work.bucket[i] = buckets
 
 
-@kernel
+@helper
 def _dissolve_least_bucket(rows: int, buckets: int, k: int, work: Scratch) -> None:
     """Move the whole bucket of least total gain to the leftovers; ties: the bucket that came first."""
     least = -1
@@ -232,7 +233,7 @@ def _dissolve_least_bucket(rows: int, buckets: int, k: int, work: Scratch) -> No
     work.size[least] = 0
 
 
-@kernel
+@helper
 def _reorder(order: Ints64, buckets: int, k: int, work: Scratch) -> None:
     """Put each surviving bucket's rows together in `order`, leftovers last, input order kept within each."""
     place = 0
@@ -246,10 +247,11 @@ def _reorder(order: Ints64, buckets: int, k: int, work: Scratch) -> None:
         bucket = bucket_of[i]
         moved[places[bucket]] = order[i]
         places[bucket] += 1
-    order[:] = moved[: len(order)]
+    for i in range(len(order)):
+        order[i] = moved[i]
 
 
-@kernel
+@helper
 def split(rows: Rows, tree: Tree, order: Ints64, node: int, k: int, work: Scratch) -> int:
     """Expand `node` for the rows listed in `order`; put each part's rows together there, leftovers last.
 
@@ -263,7 +265,7 @@ def split(rows: Rows, tree: Tree, order: Ints64, node: int, k: int, work: Scratc
     return buckets
 
 
-@kernel
+@helper
 def largest_part(buckets: int, k: int, work: Scratch) -> int:
     """Return the part with the most rows."""
     largest = buckets
@@ -273,7 +275,7 @@ def largest_part(buckets: int, k: int, work: Scratch) -> int:
     return largest
 
 
-@kernel
+@helper
 def children_hit(bucket: int, buckets: int, work: Scratch) -> Ints32:
     """Return the children that a bucket's rows hit; none for the leftovers."""
     if bucket == buckets:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.kernels.arrays import Rows, Tree
-from incrowd.kernels.jit import kernel
+from incrowd.kernels.jit import helper, kernel
 from incrowd.kernels.partition import Groups
 
 __all__ = ["Kept", "smallest_counts", "what_is_kept"]
@@ -44,7 +44,7 @@ class Kept(NamedTuple):
     exactly: int
 
 
-@kernel
+@helper
 def _position(nodes: Ints32, low: int, high: int, wanted: int) -> int:
     """Return the position of a node in ``nodes[low:high]`` (ascending), or -1."""
     while low < high:

@@ -4,11 +4,16 @@ Compiled code is cached on disk. The directory is chosen so that a read-only ins
 directory and several users on one machine all work: ``INCROWD_CACHE_DIR``, then the user's cache directory,
 then a directory in the temporary one that belongs to this user alone. Where none can be written, kernels are
 compiled anew in each process.
+
+Its name changes with the source of all kernels, the compiler and the processor: a kernel includes code of
+other files, so a change in any of them must make all old machine code invisible.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import platform
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
@@ -16,17 +21,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import llvmlite
 import numba
+from llvmlite import binding
 from numba.core import config as numba_config
 
-__all__ = ["cache_directory", "kernel"]
+__all__ = ["helper", "is_compiled", "kernel", "note_compiled"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def kernel(function: Function) -> Function:
     """Compile a function of arrays to machine code on first use, without the interpreter lock."""
-    directory = cache_directory()
+    directory = _cache_directory()
     config: Any = numba_config
     # Numba reads the directory while it decorates. It is put back at once: other packages keep theirs.
     before, config.CACHE_DIR = config.CACHE_DIR, str(directory or "")
@@ -36,21 +43,56 @@ def kernel(function: Function) -> Function:
         config.CACHE_DIR = before
 
 
+def helper(function: Function) -> Function:
+    """Compile a function that only kernels call: it becomes part of theirs, with no face to Python."""
+    compile_: Any = numba.njit
+    return cast("Function", compile_(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
+
+
+def is_compiled(what: str) -> bool:
+    """Tell whether an earlier run has compiled this source's kernels for something (a method, say)."""
+    directory = _cache_directory()
+    return directory is not None and (directory / f"{what}.compiled").exists()
+
+
+def note_compiled(what: str) -> None:
+    """Remember that the kernels for something are compiled now."""
+    directory = _cache_directory()
+    if directory is not None:
+        (directory / f"{what}.compiled").touch()
+
+
 @cache
-def cache_directory() -> Path | None:
+def _cache_directory() -> Path | None:
     """Return the first directory that can hold compiled kernels safely, or None."""
-    return next((path for path in _candidates() if _is_ours(path)), None)
+    name = f"kernels-{_fingerprint()}"
+    return next((path / name for path in _candidates() if _is_ours(path / name)), None)
+
+
+def _fingerprint() -> str:
+    """Return a short text that changes with all that the machine code depends on."""
+    digest = hashlib.sha256()
+    for part in (
+        numba.__version__,
+        llvmlite.__version__,
+        platform.python_version(),
+        binding.get_host_cpu_name(),
+    ):
+        digest.update(part.encode())
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def _candidates() -> Iterator[Path]:
     """Yield the places to try, best first."""
     if named := os.environ.get("INCROWD_CACHE_DIR"):
-        yield Path(named) / "kernels"
+        yield Path(named)
     if shared := os.environ.get("XDG_CACHE_HOME"):
-        yield Path(shared) / "incrowd" / "kernels"
+        yield Path(shared) / "incrowd"
     if home := os.environ.get("HOME"):
-        yield Path(home) / ".cache" / "incrowd" / "kernels"
-    yield Path(tempfile.gettempdir()) / f"incrowd-{_user()}" / "kernels"
+        yield Path(home) / ".cache" / "incrowd"
+    yield Path(tempfile.gettempdir()) / f"incrowd-cache-{_user()}"
 
 
 def _user() -> int:

@@ -21,10 +21,10 @@ import numpy.typing as npt
 
 from incrowd.kernels.arrays import Rows, Tree, first_at_least
 from incrowd.kernels.buckets import Scratch, children_hit, largest_part, scratch, split
-from incrowd.kernels.jit import kernel
+from incrowd.kernels.jit import helper, kernel
 from incrowd.kernels.settle import settle
 
-__all__ = ["Groups", "finish_groups", "split_rows", "whole"]
+__all__ = ["CLOSED", "Groups", "compact", "split_rows", "whole"]
 
 Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]
@@ -55,12 +55,11 @@ class Stack(NamedTuple):
     gains: Ints64
 
 
-@kernel
 def whole(tree: Tree, order: Ints64) -> Groups:
     """Return all the rows listed in `order` (ascending, none empty) as one group, generalized to the root."""
-    nodes, gains = np.zeros(1, np.int32), np.zeros(1, np.int64)
-    gains[0] = CLOSED if tree.weight[0] == 0 else 0  # there is no choice yet, so its gain does not matter
-    return Groups(np.array([0, len(order)]), order, np.array([0, 1]), nodes, gains)
+    closed = tree.weight[0] == 0  # there is no choice yet, so the root's gain does not matter
+    gains = np.array([CLOSED if closed else 0])
+    return Groups(np.array([0, len(order)]), order, np.array([0, 1]), np.zeros(1, np.int32), gains)
 
 
 @kernel
@@ -74,7 +73,8 @@ def split_rows(rows: Rows, tree: Tree, group: Groups, k: int, enough: int) -> Gr
     work, stack, done = scratch(len(order), items), _stack(most, longest), _groups(most, longest, order)
     stack.row_start[0], stack.row_stop[0] = 0, len(order)
     stack.cut_start[0], stack.cut_start[1] = 0, len(group.nodes)
-    stack.nodes[: len(group.nodes)], stack.gains[: len(group.nodes)] = group.nodes, group.gains
+    for j in range(len(group.nodes)):
+        stack.nodes[j], stack.gains[j] = group.nodes[j], group.gains[j]
     waiting, groups = 1, 0
     while waiting > 0:
         waiting -= 1
@@ -94,52 +94,20 @@ def split_rows(rows: Rows, tree: Tree, group: Groups, k: int, enough: int) -> Gr
 
 
 @kernel
-def finish_groups(rows: Rows, tree: Tree, groups: Groups, first: int, last: int, k: int) -> Groups:
-    """Split the groups `first` to `last` - 1 to the end, each on a compact copy of its rows."""
-    members = groups.rows[groups.row_start[first] : groups.row_start[last]].copy()
-    items = 0
-    for row in members:
-        items += rows.start[row + 1] - rows.start[row]
-    done, finished = _groups(len(members) // k + 1, items // k + 1, members), 0
-    at = 0
-    for group in range(first, last):
-        own = members[at : at + groups.row_start[group + 1] - groups.row_start[group]]
-        cut = slice(groups.node_start[group], groups.node_start[group + 1])
-        copy = _compact(rows, own)
-        here = np.arange(len(own))
-        start = Groups(
-            np.array([0, len(own)]),
-            here,
-            np.array([0, cut.stop - cut.start]),
-            groups.nodes[cut],
-            groups.gains[cut],
-        )
-        parts = split_rows(copy, tree, start, k, 0)
-        own[:] = own.copy()[parts.rows]
-        for part in range(len(parts.row_start) - 1):
-            part_cut = slice(parts.node_start[part], parts.node_start[part + 1])
-            finished = _emit(
-                done, finished, at + parts.row_start[part + 1], parts.nodes[part_cut], parts.gains[part_cut]
-            )
-        at += len(own)
-    return _trimmed(done, finished)
-
-
-@kernel
-def _compact(rows: Rows, order: Ints64) -> Rows:
+def compact(rows: Rows, order: Ints64) -> Rows:
     """Copy the rows listed in `order` behind one another."""
     start = np.zeros(len(order) + 1, np.int64)
     for i in range(len(order)):
         start[i + 1] = start[i] + rows.start[order[i] + 1] - rows.start[order[i]]
     leaf, times = np.empty(start[-1], np.int32), np.empty(start[-1], np.int32)
     for i in range(len(order)):
-        source = slice(rows.start[order[i]], rows.start[order[i] + 1])
-        leaf[start[i] : start[i + 1]] = rows.leaf[source]
-        times[start[i] : start[i + 1]] = rows.times[source]
+        shift = rows.start[order[i]] - start[i]
+        for at in range(start[i], start[i + 1]):
+            leaf[at], times[at] = rows.leaf[at + shift], rows.times[at + shift]
     return Rows(start, leaf, times)
 
 
-@kernel
+@helper
 def _groups(most: int, longest: int, order: Ints64) -> Groups:
     """Allocate room for that many groups and nodes of cuts."""
     return Groups(
@@ -151,18 +119,18 @@ def _groups(most: int, longest: int, order: Ints64) -> Groups:
     )
 
 
-@kernel
+@helper
 def _emit(done: Groups, groups: int, row_stop: int, nodes: Ints32, gains: Ints64) -> int:
     """Add a group behind the last one; return how many there are now."""
     start = done.node_start[groups]
-    done.nodes[start : start + len(nodes)] = nodes
-    done.gains[start : start + len(nodes)] = gains
+    for j in range(len(nodes)):
+        done.nodes[start + j], done.gains[start + j] = nodes[j], gains[j]
     done.node_start[groups + 1] = start + len(nodes)
     done.row_start[groups + 1] = row_stop
     return groups + 1
 
 
-@kernel
+@helper
 def _emit_settled(
     rows: Rows,
     tree: Tree,
@@ -182,12 +150,13 @@ def _emit_settled(
             filled += 1
         else:
             filled = settle(rows, tree, part, nodes[j], work.waiting, work.sequence, done.nodes, filled)
-    done.gains[done.node_start[groups] : filled] = CLOSED
+    for at in range(done.node_start[groups], filled):
+        done.gains[at] = CLOSED
     done.node_start[groups + 1], done.row_start[groups + 1] = filled, row_stop
     return groups + 1
 
 
-@kernel
+@helper
 def _trimmed(done: Groups, groups: int) -> Groups:
     """Give back the room that was not needed."""
     nodes = done.node_start[groups]
@@ -200,7 +169,7 @@ def _trimmed(done: Groups, groups: int) -> Groups:
     )
 
 
-@kernel
+@helper
 def _stack(most: int, longest: int) -> Stack:
     """Allocate the stack for that many partitions and nodes of cuts."""
     return Stack(
@@ -212,7 +181,7 @@ def _stack(most: int, longest: int) -> Stack:
     )
 
 
-@kernel
+@helper
 def _best(gains: Ints64) -> int:
     """Return the position of the highest gain, the first in pre-order among equals; -1 if all are closed."""
     best = -1
@@ -222,7 +191,7 @@ def _best(gains: Ints64) -> int:
     return best
 
 
-@kernel
+@helper
 def _expand(
     rows: Rows,
     tree: Tree,
@@ -269,7 +238,7 @@ def _expand(
     return waiting
 
 
-@kernel
+@helper
 def _no_choice(gains: Ints64, best: int, hits: int) -> bool:
     """Tell whether a single node is open and it is new: then it is the next one, whatever it gains."""
     still_open = 0
@@ -281,7 +250,7 @@ def _no_choice(gains: Ints64, best: int, hits: int) -> bool:
     return still_open == 1
 
 
-@kernel
+@helper
 def _write_cut(
     tree: Tree, nodes: Ints32, gains: Ints64, best: int, hit: Ints32, new_nodes: Ints32, new_gains: Ints64
 ) -> None:
@@ -299,7 +268,7 @@ def _write_cut(
         new_gains[best + j] = CLOSED if tree.weight[hit[j]] == 0 else 0
 
 
-@kernel
+@helper
 def _add_gains(rows: Rows, tree: Tree, order: Ints64, nodes: Ints32, gains: Ints64) -> None:
     """Sum, over the rows, what expanding each node would gain; nodes whose gain is CLOSED are left alone."""
     start, leaf, times, weights = rows.start, rows.leaf, rows.times, tree.weight
@@ -318,7 +287,7 @@ def _add_gains(rows: Rows, tree: Tree, order: Ints64, nodes: Ints32, gains: Ints
         gains[j] = gain
 
 
-@kernel
+@helper
 def _spend(spent: Ints64, new_gains: Ints64, best: int, hits: int) -> None:
     """Add a part's gains at the old nodes to what the largest part does not have."""
     shift = max(hits - 1, 0)
@@ -327,7 +296,7 @@ def _spend(spent: Ints64, new_gains: Ints64, best: int, hits: int) -> None:
             spent[j] += new_gains[j if j < best else j + shift]
 
 
-@kernel
+@helper
 def _leave(new_gains: Ints64, gains: Ints64, spent: Ints64, best: int, hits: int) -> None:
     """Write the largest part's gains at the old nodes: the whole partition's less the other parts'."""
     shift = max(hits - 1, 0)

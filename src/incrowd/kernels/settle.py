@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.kernels.arrays import Rows, Tree, first_at_least
-from incrowd.kernels.jit import kernel
+from incrowd.kernels.jit import helper
 
 __all__ = ["settle"]
 
@@ -20,7 +20,7 @@ Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]
 
 
-@kernel
+@helper
 def settle(
     rows: Rows, tree: Tree, order: Ints64, node: int, waiting: Ints32, hit: Ints32, final: Ints32, filled: int
 ) -> int:
@@ -44,7 +44,7 @@ def settle(
     return filled
 
 
-@kernel
+@helper
 def _common_children(rows: Rows, tree: Tree, order: Ints64, node: int, hit: Ints32) -> int:
     """Write the children of `node` that all rows hit to `hit` and return their number; 0 if rows differ."""
     start, leaf = rows.start, rows.leaf

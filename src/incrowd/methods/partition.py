@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -12,12 +11,14 @@ import numpy.typing as npt
 
 from incrowd.kernels.arrays import Rows, Tree, leaf_rows, tree_arrays
 from incrowd.kernels.generalize import smallest_counts
-from incrowd.kernels.partition import Groups, finish_groups, split_rows, whole
+from incrowd.kernels.partition import CLOSED, Groups, compact, split_rows, whole
 from incrowd.methods.classes import WITHHELD, Classes, filled_rows
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.transactions import Transactions
 
 __all__ = ["partition"]
+
+Ints64 = npt.NDArray[np.int64]
 
 ITEMS_IN_CACHE = 1 << 16  # a partition of so many items is finished by one thread, on a copy of its own
 
@@ -58,15 +59,15 @@ def partition(
     return Classes(of_row, groups.node_start, groups.nodes, counts)
 
 
-def _groups(rows: Rows, tree: Tree, order: npt.NDArray[np.int64], k: int) -> Groups:
+def _groups(rows: Rows, tree: Tree, order: Ints64, k: int) -> Groups:
     """Split until partitions are small, then finish those on all cores; threads do not change the result."""
     enough = max(ITEMS_IN_CACHE * len(order) // len(rows.leaf), k)
     coarse = split_rows(rows, tree, whole(tree, order), k, enough)
-    marks = np.arange(0, len(order), max(enough // 4, 1))
-    spans = np.unique([*np.searchsorted(coarse.row_start, marks), len(coarse.row_start) - 1]).tolist()
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         parts = list(
-            threads.map(lambda span: finish_groups(rows, tree, coarse, span[0], span[1], k), pairwise(spans))
+            threads.map(
+                lambda group: _finished(rows, tree, coarse, group, k), range(len(coarse.row_start) - 1)
+            )
         )
     return Groups(
         _joined([part.row_start for part in parts]),
@@ -77,6 +78,20 @@ def _groups(rows: Rows, tree: Tree, order: npt.NDArray[np.int64], k: int) -> Gro
     )
 
 
-def _joined(starts: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+def _finished(rows: Rows, tree: Tree, groups: Groups, group: int, k: int) -> Groups:
+    """Split one group to the end, on a compact copy of its rows."""
+    members = groups.rows[groups.row_start[group] : groups.row_start[group + 1]]
+    cut = slice(groups.node_start[group], groups.node_start[group + 1])
+    nodes, gains = groups.nodes[cut], groups.gains[cut]
+    alone = Groups(
+        np.array([0, len(members)]), np.arange(len(members)), np.array([0, len(nodes)]), nodes, gains
+    )
+    if (gains == CLOSED).all():
+        return alone._replace(rows=members)
+    parts = split_rows(compact(rows, members), tree, alone, k, 0)
+    return parts._replace(rows=members[parts.rows])
+
+
+def _joined(starts: list[Ints64]) -> Ints64:
     """Return the starts of lists that are put behind one another."""
     return np.concatenate(([0], np.cumsum(np.concatenate([np.diff(start) for start in starts]))))
