@@ -46,7 +46,7 @@ def appearing(path: Path, *, replaces: Callable[[Path], bool] | None = None) -> 
         _move(draft, path, replaces)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise BadInputError(f"{path} cannot be written: {reason}; nothing was published") from None
+        raise BadInputError(f"{path} cannot be written: {reason}; nothing was left there") from None
     finally:
         remove(draft)
 

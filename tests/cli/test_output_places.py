@@ -201,7 +201,7 @@ def test_a_full_disk_leaves_nothing(log, tmp_path):
     finally:
         unmount(small)
     assert "space" in line
-    assert "nothing was published" in line
+    assert "nothing was left there" in line
 
 
 def test_a_file_that_may_not_grow_leaves_nothing(log, tmp_path):
@@ -230,7 +230,7 @@ main()
     printed, said = process.communicate(timeout=120)
     assert process.returncode == 1
     line = only_line(said)
-    assert "nothing was published" in line
+    assert "nothing was left there" in line
     assert json.loads(printed) == {"error": line, "exit_code": 1}
     assert visible(tmp_path) == {"log.tsv"}
 

@@ -9,19 +9,19 @@ from hypothesis import strategies as st
 
 import reference
 from incrowd.kernels.arrays import Rows, Tree, leaf_rows, tree_arrays
-from incrowd.kernels.partition import Groups, split_rows, whole
+from incrowd.kernels.partition import CLOSED, Groups, compact, split_rows, whole
 from strategies import Case, cases, children_of, large_cases, taxonomy_of, trees
 
 
-def split_to_the_end(rows: Rows, tree: Tree, k: int, enough: int = 0) -> Groups:
-    """Split all rows that hold something until `enough` are left in a part, then finish the parts."""
+def split_to_the_end(rows: Rows, tree: Tree, k: int) -> Groups:
+    """Split all rows that hold something until nothing can be split."""
     filled = np.flatnonzero(np.diff(rows.start) > 0)
-    return split_rows(rows, tree, whole(tree, filled), k, enough)
+    return split_rows(rows, tree, whole(tree, filled), k, 0)
 
 
-def groups_of(case: Case, enough: int = 0) -> list[tuple[int, ...]]:
+def groups_of(case: Case) -> list[tuple[int, ...]]:
     data = case.grounded()
-    groups = split_to_the_end(leaf_rows(*data[:2]), tree_arrays(data.taxonomy), case.k, enough)
+    groups = split_to_the_end(leaf_rows(*data[:2]), tree_arrays(data.taxonomy), case.k)
     bounds = zip(groups.row_start[:-1], groups.row_start[1:], strict=True)
     return sorted(tuple(groups.rows[start:stop].tolist()) for start, stop in bounds)
 
@@ -31,10 +31,39 @@ def groups_expected(case: Case) -> list[tuple[int, ...]]:
 
 
 @settings(max_examples=150)
-@given(large_cases(), st.sampled_from([0, 5, 20, 1000]))
-def test_groups_hold_their_rows_in_input_order(case, enough):
-    """Where the first pass stops makes no difference."""
-    assert groups_of(case, enough) == groups_expected(case)
+@given(large_cases())
+def test_groups_hold_their_rows_in_input_order(case):
+    assert groups_of(case) == groups_expected(case)
+
+
+@given(large_cases(), st.integers(1, 50))
+def test_what_is_enough_stays_whole(case, enough):
+    """Splitting stops at parts of so many rows; each of them is a union of the groups in the end."""
+    data = case.grounded()
+    rows, tree = leaf_rows(*data[:2]), tree_arrays(data.taxonomy)
+    parts = split_rows(rows, tree, whole(tree, np.flatnonzero(np.diff(rows.start) > 0)), case.k, enough)
+    part_of = {row: i for i in range(len(parts.row_start) - 1) for row in rows_of(parts, i)}
+    for i in range(len(parts.row_start) - 1):
+        assert (
+            len(rows_of(parts, i)) <= enough
+            or (parts.gains[slice(*parts.node_start[i : i + 2])] == CLOSED).all()
+        )
+    assert all(len({part_of[row] for row in group}) == 1 for group in groups_expected(case))
+
+
+def rows_of(groups: Groups, group: int) -> list[int]:
+    return groups.rows[groups.row_start[group] : groups.row_start[group + 1]].tolist()
+
+
+@given(cases())
+def test_compact_rows_are_the_rows(case):
+    rows = leaf_rows(*case.grounded()[:2])
+    order = np.arange(len(rows.start) - 1)[::-2].copy()
+    copy = compact(rows, order)
+    for i, row in enumerate(order):
+        here, there = slice(*copy.start[i : i + 2]), slice(*rows.start[row : row + 2])
+        assert copy.leaf[here].tolist() == rows.leaf[there].tolist()
+        assert copy.times[here].tolist() == rows.times[there].tolist()
 
 
 @given(cases())

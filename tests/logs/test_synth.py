@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import gzip
 import itertools
+import os
 import re
 import tracemalloc
 from collections import defaultdict
@@ -268,7 +269,7 @@ def test_what_cannot_be_written_is_said_in_one_line(tmp_path):
         write_log(tmp_path / "nowhere" / "log", users=1)
 
     def full(*_):
-        raise OSError(errno.ENOSPC, "x")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with pytest.raises(BadInputError, match="No space left on device"):
         write_log(tmp_path / "log", users=1, progress=full)

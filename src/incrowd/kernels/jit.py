@@ -5,8 +5,8 @@ directory and several users on one machine all work: ``INCROWD_CACHE_DIR``, then
 then a directory in the temporary one that belongs to this user alone. Where none can be written, kernels are
 compiled anew in each process.
 
-Its name changes with the source of all kernels, the compiler and the processor: a kernel includes code of
-other files, so a change in any of them must make all old machine code invisible.
+Its name changes with the place and the source of all kernels, the compiler and the processor: a kernel
+includes code of other files, so a change in any of them must make all old machine code invisible.
 """
 
 from __future__ import annotations
@@ -72,14 +72,16 @@ def _cache_directory() -> Path | None:
 def _fingerprint() -> str:
     """Return a short text that changes with all that the machine code depends on."""
     digest = hashlib.sha256()
+    folder = Path(__file__).parent
     for part in (
+        str(folder),
         numba.__version__,
         llvmlite.__version__,
         platform.python_version(),
         binding.get_host_cpu_name(),
     ):
         digest.update(part.encode())
-    for source in sorted(Path(__file__).parent.glob("*.py")):
+    for source in sorted(folder.glob("*.py")):
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
 
