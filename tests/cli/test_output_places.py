@@ -230,7 +230,7 @@ main()
     printed, said = process.communicate(timeout=120)
     assert process.returncode == 1
     line = only_line(said)
-    assert "nothing was left there" in line
+    assert "nothing was published" in line
     assert json.loads(printed) == {"error": line, "exit_code": 1}
     assert visible(tmp_path) == {"log.tsv"}
 
