@@ -41,6 +41,12 @@ _PAIRS = """
     SELECT unit, item FROM tokens JOIN codes USING (word) WHERE unit >= {low} AND unit < {high}
 """
 
+_TEXTS_OF_KINDS = "SELECT kind, count(*) AS number FROM meanings GROUP BY kind ORDER BY kind"
+_OCCURRENCES_OF_KINDS = """
+    SELECT kind, sum(occurrences)::BIGINT AS number
+    FROM words JOIN meanings USING (text) GROUP BY kind ORDER BY kind
+"""
+
 # Sorting in memory is much faster than grouping in the database; this many at a time keep memory bounded.
 _OCCURRENCES_AT_ONCE = 4_000_000
 
@@ -70,14 +76,11 @@ def look_up_words(store: Store, items: str) -> None:
 
 def count_kinds(store: Store) -> dict[str, int]:
     """Return how many distinct texts and how many occurrences each kind of word has."""
-    rows = store.table("""
-        SELECT kind, count(DISTINCT text) AS texts, sum(occurrences)::BIGINT AS occurrences
-        FROM words JOIN meanings USING (text) GROUP BY kind ORDER BY kind
-    """)
     counts: dict[str, int] = {}
-    for row in rows.to_pylist():
-        counts[f"{_KINDS[row['kind']]}_words"] = row["texts"]
-        counts[f"{_KINDS[row['kind']]}_occurrences"] = row["occurrences"]
+    # Each text stands once in `meanings`: counting there needs no set of all texts in memory.
+    for query, what in ((_TEXTS_OF_KINDS, "words"), (_OCCURRENCES_OF_KINDS, "occurrences")):
+        for row in store.table(query).to_pylist():
+            counts[f"{_KINDS[row['kind']]}_{what}"] = row["number"]
     return counts
 
 
