@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -86,7 +87,7 @@ class Outcome:
             **msgspec.structs.asdict(release.counts),
             "loss": msgspec.to_builtins(release.losses),
             "seconds": {name: round(value, 4) for name, value in self.seconds.items()},
-            "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+            "peak_rss_mb": _peak_megabytes(),
             "claim": {
                 **msgspec.to_builtins(release.claim),
                 "in_words": release.claim.in_words,
@@ -175,17 +176,23 @@ def _audit_against(directory: Path, grounded: Grounded, rows: dict[str, int]) ->
     return result
 
 
+def _peak_megabytes() -> float:
+    """Return the most memory that this process has had."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # in bytes on macOS, in KiB elsewhere
+    return round(peak / (1024**2 if sys.platform == "darwin" else 1024), 1)
+
+
 class _Clock:
     """Times the steps and tells the watcher."""
 
     def __init__(self, watcher: Watcher) -> None:
         self.seconds = dict.fromkeys((*STEPS, "total"), 0.0)
-        self._watcher = watcher
+        self.watcher = watcher
         self._name = "read"
         self._begun = self._last = time.perf_counter()
 
     def __enter__(self) -> Self:
-        self._watcher.step(self._name)
+        self.watcher.step(self._name)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -196,7 +203,7 @@ class _Clock:
         """End the step that runs and begin the next."""
         self._lap()
         self._name = name
-        self._watcher.step(name)
+        self.watcher.step(name)
 
     def _lap(self) -> None:
         now = time.perf_counter()
@@ -246,6 +253,7 @@ def _open_log(job: Job, watcher: Watcher) -> Log:
 
 def _grounded(job: Job, log: Log, clock: _Clock) -> Grounded:
     """Build the transactions and place them on the taxonomy; refuse if k people are not left."""
+    clock.watcher.step("items")
     transactions = log.transactions(unit=job.unit, items=job.items, bags=not job.sets)
     if transactions.empty_rows == len(transactions):
         raise BadInputError(_nothing_left(job, log))

@@ -21,6 +21,7 @@ __all__ = ["Watch"]
 TITLES = {
     "synth": "Making up a log",
     "read": "Reading",
+    "items": "Building records",
     "taxonomy": "Placing items on the taxonomy",
     "compile": "Compiling kernels",
     "load": "Loading kernels",

@@ -52,6 +52,8 @@ def show_outcome(outcome: Outcome) -> None:
     console = _console()
     release, result = outcome.release, outcome.audit
     console.print(_verdict(result))
+    if result.claim.unit == "session":
+        console.print(result.claim.not_promised[0], style="yellow")
     console.print()
     console.print(_numbers_table(outcome))
     console.print()
