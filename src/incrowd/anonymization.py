@@ -48,5 +48,5 @@ def anonymize(
     grounded = ground(transactions, taxonomy, unlisted=unlisted)
     transactions, taxonomy = grounded.transactions, grounded.taxonomy
     classes = run(transactions, taxonomy, k=k, seed=seed, **own)
-    claim = Claim(PROMISES[method], k, transactions.unit.partition(":")[0])
+    claim = Claim(PROMISES[method], k, transactions.unit.partition(":")[0], own.get("m"))
     return Release(method, {"k": k, "seed": seed, **own}, claim, transactions, taxonomy, classes)

@@ -24,16 +24,17 @@ class SpelledClaim(msgspec.Struct):
     unit: str
     in_words: str
     not_promised: list[str]
+    m: int | None = None
 
     @classmethod
     def of(cls, claim: Claim) -> SpelledClaim:
         """Spell a claim out."""
-        return cls(claim.kind, claim.k, claim.unit, claim.in_words, list(claim.not_promised))
+        return cls(claim.kind, claim.k, claim.unit, claim.in_words, list(claim.not_promised), claim.m)
 
     @property
     def claim(self) -> Claim:
         """The claim itself."""
-        return Claim(self.kind, self.k, self.unit)
+        return Claim(self.kind, self.k, self.unit, self.m)
 
 
 class Counts(msgspec.Struct):
