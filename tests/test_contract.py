@@ -9,7 +9,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ import pytest
 
 import incrowd as ic
 import reference
-from incrowd.methods import variants
+from incrowd.methods import PROMISES, variants
 
 K = 4
 FORMS = ("jsonl", "csv", "dat")
@@ -150,9 +150,20 @@ def files(directory):
 def test_the_claim_holds_on_the_written_file(made, method, variant):
     release = made(method, variant)
     claim = json.loads((release.directory / "manifest.json").read_text())["claim"]
-    assert (claim["kind"], claim["k"]) == ("k-anonymity", K)
-    assert min(Counter(release.records()).values()) >= K
+    assert (claim["kind"], claim["k"]) == (PROMISES[method], K)
+    if claim["kind"] == "k-anonymity":
+        assert min(Counter(release.records()).values()) >= K
+    if claim["kind"] == "k^m-anonymity":
+        assert rare_itemsets(release.records(), K, claim["m"]) == 0
     assert ic.audit(release.directory).holds
+
+
+def rare_itemsets(records, k, most):
+    """Count the sets of at most so many labels that fewer than k records have, by looking at all of them."""
+    shared = Counter(
+        chosen for items, _ in records for size in range(1, most + 1) for chosen in combinations(items, size)
+    )
+    return sum(times < k for times in shared.values())
 
 
 @pytest.mark.parametrize(("method", "variant"), VARIANTS)
@@ -170,10 +181,13 @@ def test_each_row_generalizes_its_owners(made, method, variant):
 def test_who_has_something_is_published_and_who_has_nothing_is_not(made, method, variant):
     release = made(method, variant)
     filled = {owner for owner, row in zip(release.owners, release.rows, strict=True) if row}
-    assert set(release.row_of) == filled
     counts = json.loads((release.directory / "manifest.json").read_text())["counts"]
-    assert counts["withheld"] == len(release.rows) - len(filled) > 0
-    assert counts["records_out"] == len(filled)
+    if PROMISES[method] == "none":  # suppression may leave nothing of somebody
+        assert set(release.row_of) <= filled
+    else:
+        assert set(release.row_of) == filled
+    assert counts["withheld"] == len(release.rows) - len(release.row_of) > 0
+    assert counts["records_out"] == len(release.row_of)
 
 
 @pytest.mark.parametrize(("method", "variant"), VARIANTS)
@@ -254,7 +268,8 @@ def test_rows_are_sorted_by_content(made, method, variant):
     assert all(list(items) == sorted(set(items)) for items, _ in records)
 
 
-@pytest.mark.parametrize(("method", "variant"), VARIANTS)
+# Clump's seeds are every k-th transaction, so who comes to whom depends on the order there.
+@pytest.mark.parametrize(("method", "variant"), [case for case in VARIANTS if case.values[0] != "clump"])
 def test_the_order_of_the_input_leaves_no_trace(tmp_path, kind, method, variant):
     """Where everybody has enough company already, any order of the same people gives the same bytes."""
     rows = [row for row in make_rows(12)[:12] if row for _ in range(ROWS_ALIKE)]

@@ -25,7 +25,7 @@ NOT_PROMISED = {
         "It hides which record is whose; it does not hide what all records with the same items have in common.",
         "It does not add up: two releases of overlapping data may say more together than each does alone.",
     ),
-    "none": ("Nothing is promised: do not publish this release as anonymous.",),
+    "none": ("Do not publish it as anonymous.",),
 }
 
 

@@ -29,7 +29,7 @@ def test_every_variant_is_accepted_as_it_is(name):
 
 
 def test_variants_use_every_choice():
-    assert variants("partition") == [{"publish": "set"}, {"publish": "bag"}]
+    assert variants("partition") == [{"publish": "set"}, {"publish": "bag"}, {"publish": "lcg"}]
 
 
 def test_a_known_method():
@@ -61,8 +61,8 @@ def test_defaults_are_filled_in():
             "method partition has no parameter 'publsh' (it has: publish) (did you mean 'publish'?)",
         ),
         ({"k": "5"}, "method partition has no parameter 'k' (it has: publish)"),
-        ({"publish": "bags"}, "publish must be one of set, bag (got 'bags') (did you mean 'bag'?)"),
-        ({"publish": "zzz"}, "publish must be one of set, bag (got 'zzz')"),
+        ({"publish": "bags"}, "publish must be one of set, bag, lcg (got 'bags') (did you mean 'bag'?)"),
+        ({"publish": "zzz"}, "publish must be one of set, bag, lcg (got 'zzz')"),
     ],
 )
 def test_bad_parameters(given, says):

@@ -9,7 +9,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from incrowd.claims import Kind
 from incrowd.errors import BadInputError, check_choice, nearest
 from incrowd.methods.classes import WITHHELD, Classes
+from incrowd.methods.clump import clump
 from incrowd.methods.partition import partition
+from incrowd.methods.suppress import suppress
 
 __all__ = [
     "METHODS",
@@ -24,8 +26,8 @@ __all__ = [
 ]
 
 Method = Callable[..., Classes]
-METHODS: Mapping[str, Method] = {"partition": partition}
-PROMISES: Mapping[str, Kind] = {"partition": "k-anonymity"}
+METHODS: Mapping[str, Method] = {"partition": partition, "clump": clump, "suppress": suppress}
+PROMISES: Mapping[str, Kind] = {"partition": "k-anonymity", "clump": "k-anonymity", "suppress": "none"}
 COMMON = ("transactions", "taxonomy", "k", "seed")
 
 

@@ -139,6 +139,8 @@ def show_problems(found: Mapping[str, Any]) -> None:
 
 
 def _verdict(result: Audit) -> Text:
+    if result.holds and result.claim.kind == "none":
+        return Text(f"{result.claim.in_words} {result.claim.not_promised[0]}", style="bold yellow")
     if result.holds:
         return Text.assemble(("The audit confirms: ", "bold green"), (result.claim.in_words, "bold"))
     return Text.assemble(("The claim does NOT hold: ", "bold red"), (result.claim.in_words, "bold"))

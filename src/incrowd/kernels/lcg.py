@@ -1,0 +1,135 @@
+"""Least common generalizations by their closed form (ALGORITHMS B; clump.txt, Definitions 1 and 2).
+
+Let c_t(v) be the items of t inside the subtree of v. Then t' generalizes t if and only if c_t' <= c_t at every
+node, so the LCG of a set of rows has m(v) = min over t of c_t(v), that is ``m(v) - sum of m over v's children``
+copies of v. Both are sparse: a row of n items has at most n times the height of the tree entries.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from incrowd.kernels.arrays import Rows, Tree
+from incrowd.kernels.jit import helper, kernel
+
+__all__ = ["AncestorRows", "Generalizations", "ancestor_rows", "common_generalization", "keep_common"]
+
+Ints32 = npt.NDArray[np.int32]
+Ints64 = npt.NDArray[np.int64]
+
+
+class AncestorRows(NamedTuple):
+    """c_t for every row t: the nodes with items below them, root included, ascending, and how many."""
+
+    start: Ints64
+    node: Ints32
+    times: Ints32
+
+
+class Generalizations(NamedTuple):
+    """Bags of nodes: bag b is ``nodes[start[b]:start[b + 1]]``, ascending, each `counts` times."""
+
+    start: Ints64
+    nodes: Ints32
+    counts: Ints32
+
+
+@kernel
+def ancestor_rows(rows: Rows, tree: Tree) -> AncestorRows:
+    """Count the items of each row below every node above them."""
+    start = np.zeros(len(rows.start), np.int64)
+    for row in range(len(start) - 1):
+        start[row + 1] = start[row] + _walk(rows, tree, row, np.empty(0, np.int32), np.empty(0, np.int32), 0)
+    node, count = np.empty(start[-1], np.int32), np.empty(start[-1], np.int32)
+    for row in range(len(start) - 1):
+        _walk(rows, tree, row, node, count, start[row])
+    return AncestorRows(start, node, count)
+
+
+@helper
+def _walk(rows: Rows, tree: Tree, row: int, node: Ints32, count: Ints32, first: int) -> int:
+    """Write a row's nodes and counts from position `first` on (if there is room at all); return how many.
+
+    The leaves are in order, so the way down to each shares its beginning with the way to the one before.
+    """
+    filled, before = 0, -1
+    open_at = np.empty(len(tree.way), np.int64)  # where the nodes of the present way stand
+    for at in range(rows.start[row], rows.start[row + 1]):
+        leaf = rows.leaf[at]
+        for depth in range(tree.depth[tree.leaf_nodes[leaf]] + 1):
+            here = tree.way[depth, leaf]
+            if before < 0 or tree.way[depth, before] != here:
+                open_at[depth] = first + filled
+                filled += 1
+                if len(node):
+                    node[open_at[depth]], count[open_at[depth]] = here, 0
+            if len(node):
+                count[open_at[depth]] += rows.times[at]
+        before = leaf
+    return filled
+
+
+@helper
+def keep_common(
+    node: Ints32, count: Ints32, first: int, length: int, ancestors: AncestorRows, row: int
+) -> int:
+    """Lower the counts at ``first .. first + length - 1`` to those of a row as well; return what length is left."""
+    at, stop = ancestors.start[row], ancestors.start[row + 1]
+    kept = first
+    for i in range(first, first + length):
+        while at < stop and ancestors.node[at] < node[i]:
+            at += 1
+        if at == stop:
+            break
+        if ancestors.node[at] == node[i]:
+            node[kept], count[kept] = node[i], min(count[i], ancestors.times[at])
+            kept += 1
+    return kept - first
+
+
+@helper
+def _to_copies(tree: Tree, node: Ints32, count: Ints32, length: int) -> int:
+    """Turn the least counts of a set into copies of nodes, in place; return how many nodes have any.
+
+    The parent of a node with items below it has them too, so it stands somewhere before the node.
+    """
+    way = np.empty(len(tree.way), np.int64)
+    for i in range(length):
+        depth = tree.depth[node[i]]
+        way[depth] = i
+        if depth > 0:
+            count[way[depth - 1]] -= count[i]
+    kept = 0
+    for i in range(length):
+        if count[i] > 0:
+            node[kept], count[kept] = node[i], count[i]
+            kept += 1
+    return kept
+
+
+@kernel
+def common_generalization(
+    ancestors: AncestorRows, tree: Tree, row_start: Ints64, members: Ints64
+) -> Generalizations:
+    """Return the LCG of each group of rows; group g is ``members[row_start[g]:row_start[g + 1]]``, not empty."""
+    groups = len(row_start) - 1
+    most = 0
+    for group in range(groups):
+        seed = members[row_start[group]]
+        most += ancestors.start[seed + 1] - ancestors.start[seed]
+    start, nodes, counts = np.zeros(groups + 1, np.int64), np.empty(most, np.int32), np.empty(most, np.int32)
+    for group in range(groups):
+        seed, filled = members[row_start[group]], start[group]
+        length = ancestors.start[seed + 1] - ancestors.start[seed]
+        for i in range(length):
+            nodes[filled + i], counts[filled + i] = (
+                ancestors.node[ancestors.start[seed] + i],
+                ancestors.times[ancestors.start[seed] + i],
+            )
+        for j in range(row_start[group] + 1, row_start[group + 1]):
+            length = keep_common(nodes, counts, filled, length, ancestors, members[j])
+        start[group + 1] = filled + _to_copies(tree, nodes[filled:], counts[filled:], length)
+    return Generalizations(start, nodes[: start[groups]].copy(), counts[: start[groups]].copy())

@@ -1,0 +1,42 @@
+"""Rare-item suppression (Adar, 2007): what fewer than k people have is removed. It promises nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from incrowd.methods.classes import WITHHELD, Classes, filled_rows
+from incrowd.taxonomy.tree import Taxonomy
+from incrowd.transactions import Transactions
+
+__all__ = ["suppress"]
+
+
+def suppress(
+    transactions: Transactions,
+    taxonomy: Taxonomy,
+    *,
+    k: int,
+    seed: int = 0,  # noqa: ARG001 - every method has a seed; this one makes no random choice
+) -> Classes:
+    """Remove the items of fewer than k rows and publish the rest as it is; rows may stay unique.
+
+    Parameters
+    ----------
+    transactions, taxonomy
+        Data and a tree that is grounded in its items.
+    k
+        The least number of rows that share a published item.
+    seed
+        Has no effect.
+    """
+    filled_rows(transactions, k)
+    assert taxonomy.item_leaf is not None  # noqa: S101 - ground() has run
+    kept = np.bincount(transactions.items, minlength=len(transactions.vocabulary))[transactions.items] >= k
+    row = np.repeat(np.arange(len(transactions)), np.diff(transactions.indptr))[kept]
+    nodes = taxonomy.leaf_nodes[taxonomy.item_leaf[transactions.items[kept]]]
+    order = np.lexsort((nodes, row))
+    published, lengths = np.unique(row, return_counts=True)
+    of_row = np.full(len(transactions), WITHHELD, dtype=np.int32)
+    of_row[published] = np.arange(len(published), dtype=np.int32)
+    start = np.concatenate(([0], np.cumsum(lengths)))
+    return Classes(of_row, start, nodes[order], transactions.counts[kept][order])
