@@ -23,6 +23,10 @@ Every command takes `--json`: one JSON object on stdout and nothing else there. 
 terminal, silence otherwise. Exit codes: 0 done; 1 the claim does not hold; 2 bad usage or bad input, with one line
 that says what and how to fix it; 130 stopped by Ctrl-C. There is never a traceback: an unforeseen error is exit code
 3 and one line with its place.
+
+Environment: `INCROWD_CACHE_DIR` is where compiled kernels are kept (default: the user's cache directory; they are compiled
+once, on the first run). `TMPDIR` is where reading spills what does not fit into `--memory`; what a killed run left there is
+removed by the next one. `INCROWD_DEBUG=1` shows the traceback of an unforeseen error: it may quote records, so keep it private.
 """
 
 

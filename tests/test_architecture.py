@@ -20,12 +20,13 @@ LAYERS = (
     ("logs", "taxonomy"),
     ("kernels",),
     ("methods",),
-    ("metrics", "records", "manifest", "textforms"),
+    ("metrics", "records", "manifest", "textforms", "itemsets"),
     ("auditor",),
     ("report",),
     ("release",),
     ("anonymization",),
     ("pipeline",),
+    ("comparison",),
     ("cli",),
 )
 HEIGHT = {part: height for height, parts in enumerate(LAYERS) for part in parts}

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from incrowd.claims import LEAST_K, Claim
+from incrowd.itemsets import rare_itemsets
 from incrowd.manifest import Manifest, read_manifest
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.textforms import TEXT_FORMS, text_of
@@ -216,14 +217,27 @@ def _recount(contents: list[Record], content_of_row: list[int], result: Audit) -
         f"{result.records:,} records, {result.classes:,} distinct, each shared by at least {result.k_min:,}"
     )
     with result.checking(found):
-        if result.claim.kind != "k-anonymity":
-            return
-        rare = sum(1 for times in shared.values() if times < result.claim.k)
-        if rare:
-            least = f"the least by {result.k_min}"
-            result.blame(f"{rare:,} distinct records are shared by fewer than {result.claim.k} ({least})")
-        if result.claim.k < LEAST_K:
+        if result.claim.kind != "none" and result.claim.k < LEAST_K:
             result.blame(f"the claim's k is below {LEAST_K}: it promises nothing")
+        if result.claim.kind == "k-anonymity":
+            rare = sum(1 for times in shared.values() if times < result.claim.k)
+            if rare:
+                least = f"the least by {result.k_min}"
+                result.blame(f"{rare:,} distinct records are shared by fewer than {result.claim.k} ({least})")
+    if result.claim.kind == "k^m-anonymity":
+        _recount_itemsets([(contents[content][0], times) for content, times in shared.items()], result)
+
+
+def _recount_itemsets(records: list[tuple[tuple[str, ...], int]], result: Audit) -> None:
+    """Count all sets of at most m labels and hold the claim against the rarest."""
+    k, m = result.claim.k, result.claim.m
+    if m is None or m < 1:
+        result.blame("the claim does not say how many items an attacker may know")
+        return
+    with result.checking(f"every set of at most {m} labels that occurs does so in at least {k:,} records"):
+        rare = rare_itemsets(records, k, m)
+        if rare:
+            result.blame(f"{rare:,} sets of at most {m} labels occur in fewer than {k} records")
 
 
 def _check_manifest(manifest: Manifest, result: Audit) -> None:

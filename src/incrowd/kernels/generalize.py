@@ -45,17 +45,22 @@ class Kept(NamedTuple):
 
 
 @helper
-def _position(nodes: Ints32, low: int, high: int, wanted: int) -> int:
-    """Return the position of a node in ``nodes[low:high]`` (ascending), or -1."""
+def _lowest_above(tree: Tree, nodes: Ints32, first: int, stop: int, leaf: int) -> int:
+    """Return the position of the lowest node of ``nodes[first:stop]`` (ascending) that covers a leaf, or -1.
+
+    In pre-order it is the last one that is neither behind the leaf nor ends before it.
+    """
+    own, low, high = tree.leaf_nodes[leaf], first, stop
     while low < high:
         middle = (low + high) >> 1
-        if nodes[middle] < wanted:
+        if nodes[middle] <= own:
             low = middle + 1
-        elif nodes[middle] > wanted:
-            high = middle
         else:
-            return middle
-    return -1
+            high = middle
+    at = low - 1
+    while at >= first and tree.last_leaf[nodes[at]] <= leaf:
+        at -= 1
+    return at if at >= first else -1
 
 
 @kernel
@@ -71,16 +76,12 @@ def what_is_kept(
     for row in range(len(of_row)):
         group = of_row[row]
         for at in range(rows.start[row], rows.start[row + 1]):
-            node, found = tree.leaf_nodes[rows.leaf[at]], -1
-            if group >= 0:
-                found = _position(nodes, start[group], start[group + 1], node)
-                if found >= 0:
-                    exactly += min(rows.times[at], counts[found])
-                while found < 0 and tree.parent[node] >= 0:
-                    node = tree.parent[node]
-                    found = _position(nodes, start[group], start[group + 1], node)
-            if found >= 0:
-                weight += rows.times[at] * tree.weight[node]
+            leaf, times = rows.leaf[at], rows.times[at]
+            found = -1 if group < 0 else _lowest_above(tree, nodes, start[group], start[group + 1], leaf)
+            if found < 0:
+                lost += times
             else:
-                lost += rows.times[at]
+                weight += times * tree.weight[nodes[found]]
+                if nodes[found] == tree.leaf_nodes[leaf]:
+                    exactly += min(times, counts[found])
     return Kept(weight, lost, exactly)

@@ -1,0 +1,75 @@
+"""Which sets of labels too few rows share: the recount behind k^m-anonymity, in plain Python."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+
+__all__ = ["rare_itemsets"]
+
+Ids = tuple[int, ...]
+
+
+def rare_itemsets(records: Iterable[tuple[Sequence[str], int]], k: int, m: int) -> int:
+    """Count the sets of at most m distinct labels that occur, but in fewer than k rows.
+
+    None means that the rows are k^m-anonymous (Terrovitis et al., VLDB 2008; partition.txt, section 1).
+
+    Parameters
+    ----------
+    records
+        Records, each with the number of rows that share it; a label counts once per record. The same
+        record may come more than once.
+    k
+        The least number of rows.
+    m
+        The most labels in a set.
+    """
+    rows = _rows(records)
+    longest = max(map(len, rows), default=0)
+    tails = _tails(rows)
+    return sum(_rare_of_size(tails, size, k) for size in range(1, min(m, longest) + 1))
+
+
+def _rows(records: Iterable[tuple[Sequence[str], int]]) -> Counter[Ids]:
+    """Return the records as ascending tuples of numbers, with how many rows share each.
+
+    The rarest label is number 0: a set is counted under its first label, so the rarer that is, the fewer
+    sets are held in memory at once.
+    """
+    shared: Counter[frozenset[str]] = Counter()
+    support: Counter[str] = Counter()
+    for labels, rows in records:
+        distinct = frozenset(labels)
+        shared[distinct] += rows
+        for label in distinct:
+            support[label] += rows
+    number = {label: i for i, label in enumerate(sorted(support, key=lambda label: (support[label], label)))}
+    return Counter(
+        {tuple(sorted(number[label] for label in labels)): rows for labels, rows in shared.items()}
+    )
+
+
+def _tails(rows: Counter[Ids]) -> dict[int, Counter[Ids]]:
+    """Return, for each label, what stands behind it in the rows that hold it."""
+    tails: defaultdict[int, Counter[Ids]] = defaultdict(Counter)
+    for labels, times in rows.items():
+        for place, label in enumerate(labels, 1):
+            tails[label][labels[place:]] += times
+    return dict(tails)
+
+
+def _rare_of_size(tails: dict[int, Counter[Ids]], size: int, k: int) -> int:
+    """Count the sets of exactly that many labels that fewer than k rows hold, one first label at a time."""
+    rare = 0
+    for behind in tails.values():
+        support: Counter[Ids] = Counter()
+        for tail, times in behind.items():
+            if times == 1:
+                support.update(combinations(tail, size - 1))  # the fast way
+            else:
+                for others in combinations(tail, size - 1):
+                    support[others] += times
+        rare += sum(times < k for times in support.values())
+    return rare
