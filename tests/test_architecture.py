@@ -25,8 +25,8 @@ LAYERS = (
     ("report",),
     ("release",),
     ("anonymization",),
-    ("pipeline",),
-    ("comparison",),
+    ("job",),
+    ("pipeline", "comparison"),
     ("cli",),
 )
 HEIGHT = {part: height for height, parts in enumerate(LAYERS) for part in parts}

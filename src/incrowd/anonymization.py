@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from incrowd.claims import Claim, check_k
+from incrowd.errors import BadInputError
 from incrowd.methods import PROMISES, method_named, read_parameters
 from incrowd.release import Release
 from incrowd.taxonomy import Taxonomy, Unlisted, ground
@@ -48,5 +49,9 @@ def anonymize(
     grounded = ground(transactions, taxonomy, unlisted=unlisted)
     transactions, taxonomy = grounded.transactions, grounded.taxonomy
     classes = run(transactions, taxonomy, k=k, seed=seed, **own)
+    if classes.withheld == len(transactions):
+        raise BadInputError(
+            f"method {method} leaves nothing to publish at k = {k}; use a smaller k or another method"
+        )
     claim = Claim(PROMISES[method], k, transactions.unit.partition(":")[0], own.get("m"))
     return Release(method, {"k": k, "seed": seed, **own}, claim, transactions, taxonomy, classes)

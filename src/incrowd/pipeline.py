@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import resource
-import sys
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, Self, get_args
+from typing import Any, get_args
 
 import msgspec
 
@@ -16,53 +13,24 @@ from incrowd.anonymization import anonymize
 from incrowd.auditor import Audit, Originals, audit
 from incrowd.claims import check_k
 from incrowd.errors import BadInputError, IncrowdError, check_choice
-from incrowd.kernels.jit import is_compiled, note_compiled
+from incrowd.job import (
+    Clock,
+    Job,
+    Watcher,
+    kernels_are_compiled,
+    load_kernels,
+    open_log,
+    peak_megabytes,
+    place_input,
+)
 from incrowd.logs import Log, parse_columns, parse_unit, read_log
 from incrowd.manifest import read_manifest
 from incrowd.methods import method_named, read_parameters
-from incrowd.methods.classes import filled_rows
 from incrowd.release import Release, check_map, check_out, read_map
-from incrowd.taxonomy import Grounded, Unlisted, balanced, open_taxonomy
+from incrowd.taxonomy import Grounded, Unlisted, open_taxonomy
 from incrowd.textforms import check_forms
-from incrowd.transactions import Transactions
 
-__all__ = ["Job", "Outcome", "Watcher", "audit_release", "run_job"]
-
-STEPS = ("read", "taxonomy", "compile", "load", "anonymize", "audit", "write")
-
-
-class Watcher(Protocol):
-    """Somebody who wants to see how the job goes on."""
-
-    def step(self, name: str) -> None:
-        """Tell that a step begins."""
-
-    def reading(self, done: int, total: int) -> None:
-        """Tell how many bytes of the input are read."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """What ``incrowd anonymize`` is asked to do; the fields are its options."""
-
-    input: Path
-    out: Path
-    k: int
-    method: str = "partition"
-    taxonomy: str | None = None
-    items: str | None = None
-    unit: str = "user"
-    sets: bool = False
-    format: str = "auto"
-    columns: str | None = None
-    unlisted: Unlisted | None = None
-    seed: int = 0
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    text_forms: Sequence[str] = ()
-    private_map: Path | None = None
-    force: bool = False
-    memory: str = "4GB"
-    keep_rejected: bool = False
+__all__ = ["Outcome", "audit_release", "run_job"]
 
 
 @dataclass(frozen=True)
@@ -87,7 +55,7 @@ class Outcome:
             **msgspec.structs.asdict(release.counts),
             "loss": msgspec.to_builtins(release.losses),
             "seconds": {name: round(value, 4) for name, value in self.seconds.items()},
-            "peak_rss_mb": _peak_megabytes(),
+            "peak_rss_mb": peak_megabytes(),
             "claim": {
                 **msgspec.to_builtins(release.claim),
                 "in_words": release.claim.in_words,
@@ -108,14 +76,14 @@ class Outcome:
 def run_job(job: Job, watcher: Watcher) -> Outcome:
     """Read, place, group, write, audit; nothing is at the final name unless all of it went well."""
     _check(job)
-    clock = _Clock(watcher)
-    with clock, _open_log(job, watcher) as log:
+    clock = Clock(watcher)
+    with clock, open_log(job, watcher) as log:
         try:
-            grounded = _grounded(job, log, clock)
+            grounded = place_input(job, log, clock)
         except IncrowdError as error:
             raise _with_rejects(error, job, log) from None
-        clock.step("load" if is_compiled(_kernels_of(job)) else "compile")
-        _load_kernels(job)
+        clock.step("load" if kernels_are_compiled(job) else "compile")
+        load_kernels(job)
         clock.step("anonymize")
         release = _release(job, log, grounded)
         result = release.write(
@@ -176,41 +144,6 @@ def _audit_against(directory: Path, grounded: Grounded, rows: dict[str, int]) ->
     return result
 
 
-def _peak_megabytes() -> float:
-    """Return the most memory that this process has had."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # in bytes on macOS, in KiB elsewhere
-    return round(peak / (1024**2 if sys.platform == "darwin" else 1024), 1)
-
-
-class _Clock:
-    """Times the steps and tells the watcher."""
-
-    def __init__(self, watcher: Watcher) -> None:
-        self.seconds = dict.fromkeys((*STEPS, "total"), 0.0)
-        self.watcher = watcher
-        self._name = "read"
-        self._begun = self._last = time.perf_counter()
-
-    def __enter__(self) -> Self:
-        self.watcher.step(self._name)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._lap()
-        self.seconds["total"] = self._last - self._begun
-
-    def step(self, name: str) -> None:
-        """End the step that runs and begin the next."""
-        self._lap()
-        self._name = name
-        self.watcher.step(name)
-
-    def _lap(self) -> None:
-        now = time.perf_counter()
-        self.seconds[self._name] += now - self._last
-        self._last = now
-
-
 def _check(job: Job) -> None:
     """Refuse what cannot work before anything is read."""
     check_k(job.k)
@@ -225,51 +158,6 @@ def _check(job: Job) -> None:
         check_map(job.private_map, job.out, force=job.force)
 
 
-def _kernels_of(job: Job) -> str:
-    """Return a name for what the job compiles: the method with its parameters."""
-    return "-".join(
-        [job.method, *(str(value) for value in read_parameters(job.method, job.parameters).values())]
-    )
-
-
-def _load_kernels(job: Job) -> None:
-    """Run the method on next to nothing, so that compiling or loading its kernels is not counted as its time."""
-    rows = Transactions.from_rows([["1", "2"], ["1", "2"], ["2", "2", "3"], ["3"]])
-    own: Mapping[str, Any] = job.parameters
-    _ = anonymize(rows, balanced(rows, 2), k=2, method=job.method, **own).losses
-    note_compiled(_kernels_of(job))
-
-
-def _open_log(job: Job, watcher: Watcher) -> Log:
-    return read_log(
-        job.input,
-        format=job.format,
-        columns=parse_columns(job.columns) if job.columns else None,
-        memory=job.memory,
-        keep_rejected=job.keep_rejected,
-        progress=watcher.reading,
-    )
-
-
-def _grounded(job: Job, log: Log, clock: _Clock) -> Grounded:
-    """Build the transactions and place them on the taxonomy; refuse if k people are not left."""
-    clock.watcher.step("items")
-    transactions = log.transactions(unit=job.unit, items=job.items, bags=not job.sets)
-    if transactions.empty_rows == len(transactions):
-        raise BadInputError(_nothing_left(job, log))
-    clock.step("taxonomy")
-    grounded = open_taxonomy(_taxonomy(job, log), transactions, unlisted=job.unlisted)
-    filled_rows(grounded.transactions, job.k)
-    return grounded
-
-
-def _nothing_left(job: Job, log: Log) -> str:
-    """Say why there is nothing to publish."""
-    if log.rows:
-        return f"nothing is left of {job.input.name}: no line holds an item of this kind; try another --items"
-    return f"no line of {job.input.name} could be read as {log.format}; look at --format and --columns"
-
-
 def _with_rejects(error: IncrowdError, job: Job, log: Log) -> IncrowdError:
     """Return an error that also says which lines were rejected, if any were."""
     path = _write_rejects(job, log)
@@ -278,13 +166,6 @@ def _with_rejects(error: IncrowdError, job: Job, log: Log) -> IncrowdError:
     reason, times = log.rejects.counts.most_common(1)[0]
     total = log.rejects.counts.total()
     return type(error)(f"{error} ({total:,} lines were rejected, {times:,} of them: {reason}; see {path})")
-
-
-def _taxonomy(job: Job, log: Log) -> str:
-    """Return the taxonomy asked for, or the one that suits the items."""
-    if job.taxonomy is not None:
-        return job.taxonomy
-    return "balanced:5" if log.is_baskets or job.items == "queries" else "wordnet"
 
 
 def _release(job: Job, log: Log, grounded: Grounded) -> Release:

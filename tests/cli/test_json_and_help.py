@@ -16,6 +16,7 @@ COMMANDS = [
     ["demo"],
     ["anonymize"],
     ["audit"],
+    ["compare"],
     ["show"],
     ["methods"],
     ["synth"],

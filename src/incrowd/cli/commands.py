@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from incrowd.cli.compare import compare
 from incrowd.cli.options import (
     comma_list,
     existing_input,
@@ -102,7 +103,8 @@ def anonymize(
       incrowd anonymize log.csv --out release --k 5 --columns user=who,query=text --items terms
     """  # noqa: D301 - click wants the very character
     from incrowd.cli.watch import Watch
-    from incrowd.pipeline import Job, run_job
+    from incrowd.job import Job
+    from incrowd.pipeline import run_job
     from incrowd.report.terminal import show_outcome
 
     job = Job(
@@ -129,8 +131,9 @@ def anonymize(
 def demo(out: Path, as_json: bool) -> None:  # noqa: FBT001
     """Make up a small query log, anonymize it, audit the release and show what came out."""
     from incrowd.cli.watch import Watch
+    from incrowd.job import Job
     from incrowd.logs.synth import write_log
-    from incrowd.pipeline import Job, run_job
+    from incrowd.pipeline import run_job
     from incrowd.release import is_release
     from incrowd.report.terminal import show_demo
 
@@ -270,5 +273,5 @@ def taxonomy_check(file: str, as_json: bool) -> None:  # noqa: FBT001
         raise click.exceptions.Exit(2)
 
 
-ALL = (demo, anonymize, audit, show, methods, synth)
+ALL = (demo, anonymize, audit, compare, show, methods, synth)
 TAXONOMY = (taxonomy_show, taxonomy_check)

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from incrowd.claims import Kind
 from incrowd.errors import BadInputError, check_choice, nearest
+from incrowd.methods.apriori import apriori
 from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.methods.clump import clump
 from incrowd.methods.partition import partition
@@ -26,8 +27,18 @@ __all__ = [
 ]
 
 Method = Callable[..., Classes]
-METHODS: Mapping[str, Method] = {"partition": partition, "clump": clump, "suppress": suppress}
-PROMISES: Mapping[str, Kind] = {"partition": "k-anonymity", "clump": "k-anonymity", "suppress": "none"}
+METHODS: Mapping[str, Method] = {
+    "partition": partition,
+    "clump": clump,
+    "apriori": apriori,
+    "suppress": suppress,
+}
+PROMISES: Mapping[str, Kind] = {
+    "partition": "k-anonymity",
+    "clump": "k-anonymity",
+    "apriori": "k^m-anonymity",
+    "suppress": "none",
+}
 COMMON = ("transactions", "taxonomy", "k", "seed")
 
 

@@ -1,0 +1,94 @@
+"""``incrowd compare``. Heavy imports wait until the command runs, so that help and mistakes are quick."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from incrowd.cli.options import existing_input, json_option, print_json
+
+__all__ = ["compare"]
+
+FILE = click.Path(path_type=Path)
+
+
+@click.command(short_help="Methods and k side by side: a table, a page.")
+@click.argument("input", type=FILE)
+@click.option(
+    "--methods",
+    required=True,
+    help="Methods by comma; parameters after a colon, as partition:publish=bag (several with ';').",
+)
+@click.option(
+    "--k", "ks", metavar="LIST", required=True, help="Numbers by comma, each at least 2, as 2,5,10."
+)
+@click.option("--out", type=FILE, required=True, help="Directory to make for the comparison.")
+@click.option(
+    "--taxonomy", help="wordnet, balanced:F or a FILE.  [default: wordnet; balanced:5 for queries and raw]"
+)
+@click.option("--items", help="nouns, terms, queries or raw.  [default: nouns; raw for baskets]")
+@click.option(
+    "--unit",
+    default="user",
+    show_default=True,
+    help="Whom a record stands for: user, or session:GAP as in session:30m.",
+)
+@click.option(
+    "--sets", is_flag=True, help="Count each item once per record instead of as often as it occurs."
+)
+@click.option(
+    "--format",
+    "format",
+    default="auto",
+    show_default=True,
+    help="auto, aol, excite, csv, tsv, jsonl, parquet or dat.",
+)
+@click.option("--columns", help="Column names, as user=..,query=..,time=..,url=..")
+@click.option(
+    "--unlisted",
+    help="Items that the taxonomy lacks: keep (a branch of their own), drop or refuse.  [default: keep for wordnet, refuse for a file]",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="For methods that make random choices.")
+@click.option(
+    "--memory", default="4GB", show_default=True, help="Memory for reading; the rest waits on disk."
+)
+@click.option("--force", is_flag=True, help="Replace a comparison that is there already (and nothing else).")
+@json_option
+def compare(
+    input: Path,  # noqa: A002
+    methods: str,
+    ks: str,
+    out: Path,
+    as_json: bool,  # noqa: FBT001
+    **options: Any,
+) -> None:
+    """Run every method with every k on INPUT and show what each promises and loses.
+
+    INPUT is read once, as 'incrowd anonymize' reads it. The directory --out gets compare.html (charts; it needs
+    nothing but a browser), compare.csv and compare.json: counts and losses, no record. A method that cannot run
+    with some k is listed with the reason, and the others still run.
+
+    Exit code 0: something could run; 1: a release did not keep its promise; 2: nothing could run.
+
+    \b
+    Examples:
+      incrowd compare baskets.dat --methods partition,partition:publish=bag --k 2,5,10 --out compared
+      incrowd compare aol.tsv.gz --methods partition --k 5,10 --out compared --items terms
+    """  # noqa: D301 - click wants the very character
+    from incrowd.cli.watch import Watch
+    from incrowd.comparison import parse_ks, parse_methods, run_comparison
+    from incrowd.job import Job
+    from incrowd.report.compare_table import show_comparison
+
+    settings, numbers = parse_methods(methods), parse_ks(ks)
+    job = Job(existing_input(input), out, numbers[0], **options)
+    with Watch() as watch:
+        comparison = run_comparison(job, settings, numbers, watch)
+    if as_json:
+        print_json({**comparison.as_dict(), "out": str(out)})
+    else:
+        show_comparison(comparison, out)
+    if comparison.broken:
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,353 @@
+"""The comparison: several methods and several k on one input, one result for the table and the page.
+
+The input is read once and placed on the taxonomy once. Each run is written as a release to a temporary
+directory, audited there and deleted: a comparison holds counts and losses, never a record.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+import msgspec
+
+from incrowd.anonymization import anonymize
+from incrowd.claims import Kind, check_k
+from incrowd.errors import BadInputError, ClaimError, IncrowdError, check_choice
+from incrowd.folder import appearing, check_free
+from incrowd.job import (
+    Clock,
+    Job,
+    Watcher,
+    kernels_are_compiled,
+    load_kernels,
+    open_log,
+    peak_megabytes,
+    place_input,
+)
+from incrowd.leftovers import marked
+from incrowd.logs import parse_unit
+from incrowd.methods import PROMISES, read_parameters
+from incrowd.release import Release
+from incrowd.report.compare_page import render_comparison
+from incrowd.taxonomy import Grounded, Unlisted
+from incrowd.version import __version__
+
+__all__ = [
+    "COMPARISON_FORMAT",
+    "Comparison",
+    "Run",
+    "Setting",
+    "is_comparison",
+    "parse_ks",
+    "parse_methods",
+    "run_comparison",
+]
+
+COMPARISON_FORMAT = "incrowd-comparison/1"
+COMPARISON_FILES = frozenset(["compare.json", "compare.csv", "compare.html"])
+NO_MEMORY = "not enough memory for this method on this input"
+
+
+class Setting(NamedTuple):
+    """A method with its own parameters, as ``partition:publish=bag`` names them."""
+
+    label: str
+    method: str
+    parameters: Mapping[str, str]
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One method with one k: what it promises, whether the audit confirms it, and what it loses.
+
+    Parameters
+    ----------
+    label, method, parameters, k
+        What ran; the parameters are the method's own, defaults included.
+    kind, promise
+        The kind of promise, and the promise as a sentence (none where the method failed).
+    holds
+        Whether the audit of the written release confirms the promise; None where there is no release.
+    error
+        Why there is no release, or why the promise does not hold.
+    ncp, ggd_norm, ic_norm, kept_exactly, blm, avg_length, avg_level
+        See :class:`incrowd.metrics.Losses`.
+    groups, k_min, withheld
+        Distinct records, the smallest class, records that are not published.
+    seconds
+        Of the method alone: no reading, no measuring, no audit.
+    peak_mb
+        The most memory that the process has had so far; it never falls from run to run.
+    """
+
+    label: str
+    method: str
+    parameters: dict[str, Any]
+    k: int
+    kind: Kind
+    promise: str | None = None
+    holds: bool | None = None
+    error: str | None = None
+    ncp: float | None = None
+    ggd_norm: float | None = None
+    ic_norm: float | None = None
+    kept_exactly: float | None = None
+    blm: float | None = None
+    avg_length: float | None = None
+    avg_level: float | None = None
+    groups: int | None = None
+    k_min: int | None = None
+    withheld: int | None = None
+    seconds: float | None = None
+    peak_mb: float | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What came of a comparison.
+
+    Parameters
+    ----------
+    input
+        What was read, in numbers.
+    how
+        The unit, the items and the taxonomy that all runs share.
+    runs
+        One for each method and k, by promise, method and k.
+    seconds
+        The time of each step.
+    """
+
+    input: Mapping[str, int]
+    how: Mapping[str, Any]
+    runs: Sequence[Run]
+    seconds: Mapping[str, float]
+
+    @property
+    def broken(self) -> bool:
+        """Whether a release did not keep its promise."""
+        return any(run.holds is False for run in self.runs)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the comparison as ``compare.json`` holds it."""
+        return {
+            "format": COMPARISON_FORMAT,
+            "incrowd": __version__,
+            "input": dict(self.input),
+            **self.how,
+            "runs": [msgspec.to_builtins(run) for run in self.runs],
+            "seconds": {name: round(value, 4) for name, value in self.seconds.items()},
+            "peak_rss_mb": peak_megabytes(),
+        }
+
+
+def parse_methods(text: str) -> list[Setting]:
+    """Read a list as ``partition,partition:publish=bag``; several parameters are separated by ``;``."""
+    settings: dict[object, Setting] = {}
+    for part in filter(None, map(str.strip, text.split(","))):
+        setting = _setting(part)
+        own = read_parameters(setting.method, setting.parameters)
+        settings.setdefault((setting.method, *own.items()), setting)
+    if not settings:
+        raise BadInputError("--methods must name a method, as in --methods partition,partition:publish=bag")
+    return list(settings.values())
+
+
+def parse_ks(text: str) -> list[int]:
+    """Read a list as ``2,5,10``; the result ascends."""
+    ks = sorted({check_k(part.strip()) for part in text.split(",") if part.strip()})
+    if not ks:
+        raise BadInputError("--k must hold a number, as in --k 2,5,10")
+    return ks
+
+
+def run_comparison(job: Job, methods: Sequence[Setting], ks: Sequence[int], watcher: Watcher) -> Comparison:
+    """Run every method with every k on one input; write the results to ``job.out``.
+
+    Parameters
+    ----------
+    job
+        How to read the input and where to write; its method and k are not used.
+    methods, ks
+        What to compare; see `parse_methods` and `parse_ks`.
+    watcher
+        Is told how many runs are done.
+
+    Raises
+    ------
+    BadInputError
+        The input cannot be used, or no run succeeded; nothing is written.
+    """
+    parse_unit(job.unit)
+    if job.unlisted is not None:
+        check_choice("unlisted", job.unlisted, get_args(Unlisted))
+    check_free(job.out, force=job.force, ours=is_comparison, what="output directory")
+    clock = Clock(watcher)
+    with clock:
+        with open_log(job, watcher) as log:
+            grounded = place_input(replace(job, k=min(ks)), log, clock)
+            counted = dict(log.summary)
+        _prepare(job, methods, clock)
+        clock.step("anonymize")
+        runs = _all_runs(grounded, methods, ks, job.seed, watcher)
+    # The step is called audit in a release; here it is a part of each run.
+    seconds = {name: clock.seconds[name] for name in ("read", "taxonomy", "compile", "load")}
+    seconds |= {"runs": clock.seconds["anonymize"], "total": clock.seconds["total"]}
+    comparison = Comparison(counted, _how(job, grounded), runs, seconds)
+    _write(comparison, job)
+    return comparison
+
+
+def is_comparison(path: Path) -> bool:
+    """Tell whether a directory holds a comparison and nothing else."""
+    if not path.is_dir() or not {file.name for file in path.iterdir()} <= COMPARISON_FILES:
+        return False
+    try:
+        said = msgspec.json.decode((path / "compare.json").read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return False
+    return isinstance(said, dict) and said.get("format") == COMPARISON_FORMAT
+
+
+def _setting(text: str) -> Setting:
+    """Read one method with its parameters."""
+    method, _, rest = (part.strip() for part in text.partition(":"))
+    parameters = {}
+    for part in filter(None, map(str.strip, rest.split(";"))):
+        name, sign, value = (piece.strip() for piece in part.partition("="))
+        if not sign or not name:
+            raise BadInputError(
+                f"--methods takes parameters as NAME=VALUE, as in partition:publish=bag (got '{part}')"
+            )
+        parameters[name] = value
+    given = ";".join(f"{name}={value}" for name, value in parameters.items())
+    return Setting(f"{method}:{given}" if given else method, method, parameters)
+
+
+def _how(job: Job, grounded: Grounded) -> dict[str, Any]:
+    """Return what all runs share."""
+    return {
+        "records": len(grounded.transactions),
+        "unit": grounded.transactions.unit,
+        "sets": job.sets,
+        "items": {"listed": grounded.listed, "unlisted": grounded.unlisted},
+        "taxonomy": {
+            "name": grounded.taxonomy.name,
+            "leaves": grounded.taxonomy.leaf_count,
+            "levels": grounded.taxonomy.height,
+        },
+        "seed": job.seed,
+    }
+
+
+def _prepare(job: Job, methods: Sequence[Setting], clock: Clock) -> None:
+    """Load each method's kernels, so that no run is charged for it."""
+    jobs = [replace(job, method=setting.method, parameters=setting.parameters) for setting in methods]
+    clock.step("load" if all(kernels_are_compiled(one) for one in jobs) else "compile")
+    for one in jobs:
+        with suppress(IncrowdError):  # if it cannot run at all, its runs say why
+            load_kernels(one)
+
+
+def _all_runs(
+    grounded: Grounded, methods: Sequence[Setting], ks: Sequence[int], seed: int, watcher: Watcher
+) -> list[Run]:
+    """Run all there is to run, methods of the same promise together; refuse if nothing came of it."""
+    kinds = get_args(Kind)
+    ordered = sorted(methods, key=lambda setting: kinds.index(PROMISES[setting.method]))
+    runs: list[Run] = []
+    todo = list(product(ordered, ks))
+    for setting, k in todo:
+        watcher.reading(len(runs), len(todo))
+        runs.append(_run(grounded, setting, k, seed))
+    watcher.reading(len(runs), len(todo))
+    if all(run.holds is None for run in runs):
+        raise BadInputError(f"no method could run; {runs[0].label} with k = {runs[0].k}: {runs[0].error}")
+    return runs
+
+
+def _run(grounded: Grounded, setting: Setting, k: int, seed: int) -> Run:
+    """Run one method with one k and audit what it would publish."""
+    failed = Run(
+        label=setting.label,
+        method=setting.method,
+        parameters=read_parameters(setting.method, setting.parameters),
+        k=k,
+        kind=PROMISES[setting.method],
+    )
+    own: Mapping[str, Any] = setting.parameters
+    begun = time.perf_counter()
+    try:
+        release = anonymize(
+            grounded.transactions, grounded.taxonomy, k=k, method=setting.method, seed=seed, **own
+        )
+        seconds = time.perf_counter() - begun
+        return _measured(failed, release, seconds)
+    except IncrowdError as error:
+        return msgspec.structs.replace(failed, error=str(error))
+    except MemoryError:
+        return msgspec.structs.replace(failed, error=NO_MEMORY)
+
+
+def _measured(run: Run, release: Release, seconds: float) -> Run:
+    """Add what the release loses and whether it keeps its promise."""
+    counts = release.counts
+    losses = msgspec.structs.asdict(release.losses)
+    del losses["ggd"]  # the runs are compared by shares
+    problem = _problem(release)
+    return msgspec.structs.replace(
+        run,
+        promise=release.claim.in_words,
+        holds=problem is None,
+        error=problem,
+        **losses,
+        groups=counts.groups,
+        k_min=counts.k_min,
+        withheld=counts.withheld,
+        seconds=round(seconds, 6),
+        peak_mb=peak_megabytes(),
+    )
+
+
+def _problem(release: Release) -> str | None:
+    """Write the release where nobody sees it, audit it, delete it; return what the audit found wrong."""
+    with tempfile.TemporaryDirectory(prefix=marked()) as scratch:
+        try:
+            release.write(Path(scratch) / "release")
+        except ClaimError as error:
+            return str(error)
+    return None
+
+
+def _write(comparison: Comparison, job: Job) -> None:
+    """Write the directory; it appears only when it is whole."""
+    result = comparison.as_dict()
+    with appearing(job.out, replaces=is_comparison if job.force else None) as draft:
+        draft.mkdir()
+        text = json.dumps(result, indent=2, ensure_ascii=False) + "\n"
+        (draft / "compare.json").write_text(text, encoding="utf-8")
+        (draft / "compare.csv").write_text("".join(_csv_lines(comparison.runs)), encoding="utf-8", newline="")
+        (draft / "compare.html").write_text(render_comparison(result), encoding="utf-8")
+
+
+def _csv_lines(runs: Sequence[Run]) -> Iterator[str]:
+    """Yield the table line by line; a method's parameters share one column, as ``a=1;b=2``."""
+    for values in [Run.__struct_fields__, *map(_cells, runs)]:
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow(values)
+        yield line.getvalue()
+
+
+def _cells(run: Run) -> list[Any]:
+    fields = msgspec.structs.asdict(run)
+    fields["parameters"] = ";".join(f"{name}={value}" for name, value in run.parameters.items())
+    return list(fields.values())

@@ -1,0 +1,163 @@
+"""One job's parts: what is asked for, the clock, and the way from the file to data on a taxonomy.
+
+Anonymizing and comparing walk the same way until the method begins.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+from incrowd.anonymization import anonymize
+from incrowd.errors import BadInputError
+from incrowd.kernels.jit import is_compiled, note_compiled
+from incrowd.logs import Log, parse_columns, read_log
+from incrowd.methods import read_parameters
+from incrowd.methods.classes import filled_rows
+from incrowd.taxonomy import Grounded, Unlisted, balanced, open_taxonomy
+from incrowd.transactions import Transactions
+
+__all__ = [
+    "Clock",
+    "Job",
+    "Watcher",
+    "kernels_are_compiled",
+    "load_kernels",
+    "open_log",
+    "peak_megabytes",
+    "place_input",
+]
+
+STEPS = ("read", "taxonomy", "compile", "load", "anonymize", "audit", "write")
+
+
+class Watcher(Protocol):
+    """Somebody who wants to see how the job goes on."""
+
+    def step(self, name: str) -> None:
+        """Tell that a step begins."""
+
+    def reading(self, done: int, total: int) -> None:
+        """Tell how many bytes of the input are read."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What ``incrowd anonymize`` is asked to do; the fields are its options."""
+
+    input: Path
+    out: Path
+    k: int
+    method: str = "partition"
+    taxonomy: str | None = None
+    items: str | None = None
+    unit: str = "user"
+    sets: bool = False
+    format: str = "auto"
+    columns: str | None = None
+    unlisted: Unlisted | None = None
+    seed: int = 0
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    text_forms: Sequence[str] = ()
+    private_map: Path | None = None
+    force: bool = False
+    memory: str = "4GB"
+    keep_rejected: bool = False
+
+
+class Clock:
+    """Times the steps and tells the watcher."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self.seconds = dict.fromkeys((*STEPS, "total"), 0.0)
+        self.watcher = watcher
+        self._name = "read"
+        self._begun = self._last = time.perf_counter()
+
+    def __enter__(self) -> Self:
+        self.watcher.step(self._name)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lap()
+        self.seconds["total"] = self._last - self._begun
+
+    def step(self, name: str) -> None:
+        """End the step that runs and begin the next."""
+        self._lap()
+        self._name = name
+        self.watcher.step(name)
+
+    def _lap(self) -> None:
+        now = time.perf_counter()
+        self.seconds[self._name] += now - self._last
+        self._last = now
+
+
+def peak_megabytes() -> float:
+    """Return the most memory that this process has had."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # in bytes on macOS, in KiB elsewhere
+    return round(peak / (1024**2 if sys.platform == "darwin" else 1024), 1)
+
+
+def open_log(job: Job, watcher: Watcher) -> Log:
+    """Read the job's input."""
+    return read_log(
+        job.input,
+        format=job.format,
+        columns=parse_columns(job.columns) if job.columns else None,
+        memory=job.memory,
+        keep_rejected=job.keep_rejected,
+        progress=watcher.reading,
+    )
+
+
+def place_input(job: Job, log: Log, clock: Clock) -> Grounded:
+    """Build the transactions and place them on the taxonomy; refuse if k people are not left."""
+    clock.watcher.step("items")
+    transactions = log.transactions(unit=job.unit, items=job.items, bags=not job.sets)
+    if transactions.empty_rows == len(transactions):
+        raise BadInputError(_nothing_left(job, log))
+    clock.step("taxonomy")
+    grounded = open_taxonomy(_taxonomy(job, log), transactions, unlisted=job.unlisted)
+    filled_rows(grounded.transactions, job.k)
+    return grounded
+
+
+def _nothing_left(job: Job, log: Log) -> str:
+    """Say why there is nothing to publish."""
+    if log.rows:
+        return f"nothing is left of {job.input.name}: no line holds an item of this kind; try another --items"
+    return f"no line of {job.input.name} could be read as {log.format}; look at --format and --columns"
+
+
+def _taxonomy(job: Job, log: Log) -> str:
+    """Return the taxonomy asked for, or the one that suits the items."""
+    if job.taxonomy is not None:
+        return job.taxonomy
+    return "balanced:5" if log.is_baskets or job.items == "queries" else "wordnet"
+
+
+def _kernels_of(job: Job) -> str:
+    """Return a name for what the job compiles: the method with its parameters."""
+    return "-".join(
+        [job.method, *(str(value) for value in read_parameters(job.method, job.parameters).values())]
+    )
+
+
+def kernels_are_compiled(job: Job) -> bool:
+    """Tell whether an earlier run has compiled what the job needs."""
+    return is_compiled(_kernels_of(job))
+
+
+def load_kernels(job: Job) -> None:
+    """Run the method on next to nothing, so that compiling or loading its kernels is not counted as its time."""
+    rows = Transactions.from_rows([["1", "2"], ["1", "2"], ["2", "2", "3"], ["3"]])
+    own: Mapping[str, Any] = job.parameters
+    _ = anonymize(rows, balanced(rows, 2), k=2, method=job.method, **own).losses
+    note_compiled(_kernels_of(job))

@@ -1,0 +1,74 @@
+"""Apriori-based anonymization: k^m-anonymity by bottom-up, global generalization."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from incrowd.errors import BadInputError
+from incrowd.kernels.apriori import Cover, cover, lift_rare
+from incrowd.kernels.arrays import leaf_rows, tree_arrays
+from incrowd.methods.classes import WITHHELD, Classes, filled_rows
+from incrowd.taxonomy.tree import Taxonomy
+from incrowd.transactions import Transactions
+
+__all__ = ["apriori"]
+
+
+def apriori(
+    transactions: Transactions,
+    taxonomy: Taxonomy,
+    *,
+    k: int,
+    m: int = 2,
+    seed: int = 0,  # noqa: ARG001 - every method has a seed; this one makes no random choice
+) -> Classes:
+    """Generalize all rows to one hierarchy cut, so that any m published items are shared by at least k rows.
+
+    This is algorithm AA of Terrovitis, Mamoulis and Kalnis (VLDB 2008) as partition.txt describes it. The
+    same item is published as the same node everywhere, and a row publishes the set of the nodes that cover
+    its items.
+
+    The cut starts at the leaves. For each size i = 1, ..., m, while an itemset (i different nodes of the cut
+    that some row holds together) has fewer than k rows:
+
+    1. take the first such itemset: its nodes are written in pre-order, and itemsets compare node by node;
+    2. of its nodes' parents, take the one P that raises NCP over all original occurrences least; of equals,
+       the first in pre-order;
+    3. move the cut up to P, which takes the place of all nodes of the cut below it: siblings go together.
+
+    An itemset that is still rare after step 3 is again the first one, so it is generalized until it is not.
+
+    Parameters
+    ----------
+    transactions, taxonomy
+        Data and a tree that is grounded in its items.
+    k
+        The least number of rows that share an itemset.
+    m
+        The most items in an itemset: how many of somebody's items an attacker may know.
+    seed
+        Has no effect: Apriori makes no random choice.
+    """
+    if m < 1:
+        raise BadInputError(f"m must be at least 1 (got {m})")
+    filled = filled_rows(transactions, k)
+    tree = tree_arrays(taxonomy)
+    data = cover(leaf_rows(transactions, taxonomy), tree)
+    size = 1
+    while size <= min(m, data.length.max()):  # rows get shorter while their nodes become one
+        lift_rare(data, tree, k, size)
+        size += 1
+    return _classes(data, filled)
+
+
+def _classes(data: Cover, filled: npt.NDArray[np.int64]) -> Classes:
+    """Put rows that publish the same set together; classes are numbered in order of their first row."""
+    of_row = np.full(len(data.length), WITHHELD, dtype=np.int32)
+    number: dict[bytes, int] = {}
+    for row in filled.tolist():
+        nodes = data.node[data.start[row] : data.start[row] + data.length[row]].tobytes()
+        of_row[row] = number.setdefault(nodes, len(number))
+    sets = [np.frombuffer(nodes, dtype=np.int32) for nodes in number]
+    start = np.concatenate(([0], np.cumsum([len(nodes) for nodes in sets], dtype=np.int64)))
+    return Classes(of_row, start, np.concatenate(sets), np.ones(start[-1], dtype=np.int32))

@@ -1,0 +1,115 @@
+"""``compare.html``: methods held side by side, on one page that needs nothing but a browser.
+
+The page is made from counts and losses; no record, original or published, is at hand here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import jinja2
+
+from incrowd.claims import Claim
+from incrowd.report.charts import CONFIGS, chart_rows, charts
+from incrowd.report.page import share
+
+__all__ = ["COLUMNS", "KINDS", "cell", "render_comparison", "verdict"]
+
+# The promises from the strongest to none: what each says, for somebody who chooses between them.
+KINDS = {
+    "k-anonymity": "Every whole published record is shared by at least k: the strongest promise here.",
+    "k^m-anonymity": (
+        "Any m published items that occur together are shared by at least k: a weaker promise, so it costs less."
+    ),
+    "none": "Nothing is promised of these releases. They show what little is lost by doing little.",
+}
+# How the charts mark each promise (see charts.SHAPES and charts.DASHES).
+SIGNS = {"k-anonymity": "● ───", "k^m-anonymity": "■ ╌╌╌", "none": "▲ ┈┈┈"}
+COLUMNS = {
+    "ggd_norm": "GGD",
+    "ncp": "NCP",
+    "ic_norm": "IC",
+    "kept_exactly": "kept",
+    "blm": "BLM",
+    "avg_length": "length",
+    "avg_level": "level",
+    "groups": "distinct",
+    "k_min": "smallest",
+    "withheld": "withheld",
+    "seconds": "seconds",
+    "peak_mb": "peak MB",
+}
+SHARES = ("ggd_norm", "ncp", "ic_norm", "kept_exactly", "blm")
+WHOLE = ("groups", "k_min", "withheld", "peak_mb")
+DECIMALS = {"avg_length": 2, "avg_level": 2, "seconds": 3}
+
+
+class Group(NamedTuple):
+    """Runs of one kind of promise; only these may be ranked against each other."""
+
+    kind: str
+    sign: str
+    says: str
+    caveat: str
+    methods: list[str]
+    runs: list[Mapping[str, Any]]
+
+
+def render_comparison(result: Mapping[str, Any]) -> str:
+    """Render the page of a comparison (the object that ``compare.json`` holds)."""
+    rows = chart_rows(result["runs"])
+    return _template().render(
+        result=result,
+        groups=_groups(result["runs"]),
+        failures=[run for run in result["runs"] if run["error"]],
+        columns=COLUMNS,
+        charts={"rows": rows, "specs": charts(rows), "configs": CONFIGS},
+        library=_library(),
+    )
+
+
+def cell(run: Mapping[str, Any], name: str) -> str:
+    """Write one number of a run for people; an empty text where there is none."""
+    value = run[name]
+    if value is None:
+        return ""
+    if name in SHARES:
+        return share(value)
+    return f"{value:,.0f}" if name in WHOLE else f"{value:,.{DECIMALS[name]}f}"
+
+
+def verdict(run: Mapping[str, Any]) -> str:
+    """Say in a word or two whether the promise is kept."""
+    if run["holds"] is None:
+        return "failed"
+    if not run["holds"]:
+        return "DOES NOT HOLD"
+    return "nothing promised" if run["kind"] == "none" else "holds"
+
+
+def _groups(runs: Sequence[Mapping[str, Any]]) -> list[Group]:
+    """Put the runs of each kind of promise together; they come in that order."""
+    found = []
+    for kind, same in groupby(runs, key=lambda run: run["kind"]):
+        members = list(same)
+        labels = list(dict.fromkeys(run["label"] for run in members))
+        found.append(Group(kind, SIGNS[kind], KINDS[kind], Claim(kind).not_promised[0], labels, members))
+    return found
+
+
+@cache
+def _library() -> str:
+    """Return the chart library, which ``scripts/make_vega_bundle.py`` makes; it is safe inside a script element."""
+    return (files("incrowd.data") / "vega.min.js").read_text(encoding="utf-8")
+
+
+@cache
+def _template() -> jinja2.Template:
+    loader = jinja2.PackageLoader("incrowd.report", "templates")
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
+    environment.globals |= {"cell": cell, "verdict": verdict}
+    return environment.get_template("compare.html")

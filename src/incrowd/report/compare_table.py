@@ -1,0 +1,77 @@
+"""A comparison on the terminal: one table, the runs of each kind of promise together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from incrowd.report.compare_page import cell
+
+if TYPE_CHECKING:
+    from incrowd.comparison import Comparison
+
+__all__ = ["show_comparison"]
+
+# What a terminal of 80 columns has room for; the files have the rest.
+SHOWN = {
+    "ggd_norm": "GGD",
+    "ncp": "NCP",
+    "kept_exactly": "kept",
+    "groups": "groups",
+    "k_min": "k_min",
+    "withheld": "withheld",
+    "seconds": "s",
+}
+VERDICTS = {True: ("holds", "green"), False: ("BROKEN", "bold red"), None: ("failed", "red")}
+TITLES = {"none": "Nothing is promised"}
+
+
+def show_comparison(comparison: Comparison, out: Path) -> None:
+    """Show the runs, what may be compared with what, what failed and why, and where the files are."""
+    console = Console(markup=False, highlight=False)
+    runs = [msgspec.structs.asdict(run) for run in comparison.runs]
+    console.print(_table(runs))
+    if len({run["kind"] for run in runs}) > 1:
+        console.print()
+        console.print(
+            "Different promises: do not rank losses of one block against those of another.", style="yellow"
+        )
+    for run in runs:
+        if run["error"]:
+            console.print(f"{run['label']} with k = {run['k']}: {run['error']}", style="red", soft_wrap=True)
+    console.print()
+    console.print(
+        f"GGD charges for copies that collapse into one, NCP does not. Took {comparison.seconds['total']:.2f} s.",
+        style="dim",
+    )
+    console.print(f"Charts and all numbers: {out / 'compare.html'}", soft_wrap=True)
+
+
+def _table(runs: list[dict[str, Any]]) -> Table:
+    """Return the table; each kind of promise has a title of its own."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("method", overflow="fold")
+    table.add_column("k", justify="right")
+    table.add_column("audit")
+    for title in SHOWN.values():
+        table.add_column(title, justify="right")
+    for kind, same in groupby(runs, key=lambda run: run["kind"]):
+        if table.row_count:
+            table.add_row()
+        table.add_row(Text(TITLES.get(kind, kind), style="bold"))
+        for run in same:
+            table.add_row(*_row(run))
+    return table
+
+
+def _row(run: Mapping[str, Any]) -> list[Text]:
+    said = ("-", "yellow") if run["kind"] == "none" and run["holds"] else VERDICTS[run["holds"]]
+    numbers = [Text(cell(run, name)) for name in SHOWN]
+    return [Text(f"  {run['label']}"), Text(str(run["k"])), Text(*said), *numbers]

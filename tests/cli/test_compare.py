@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+from cli.helpers import call, only_line, refused, visible
+from incrowd import comparison
+from incrowd.comparison import parse_ks, parse_methods
+from incrowd.errors import ClaimError
+from incrowd.release import Release
+
+FILES = {"compare.json", "compare.csv", "compare.html"}
+METHODS = "partition:publish=set,partition:publish=bag"
+SECRET = "zyxwvsecret"
+LOSSES = ("ncp", "ggd_norm", "ic_norm", "kept_exactly", "blm", "avg_length", "avg_level")
+COUNTS = ("groups", "k_min", "withheld", "seconds", "peak_mb")
+
+
+@pytest.fixture(scope="module")
+def baskets(tmp_path_factory):
+    """Nine baskets with repeats; one of them holds what nobody else has."""
+    path = tmp_path_factory.mktemp("in") / "baskets.dat"
+    path.write_text("milk bread\n" * 4 + "milk beer beer\n" * 4 + f"bread {SECRET}\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def compared(baskets, tmp_path_factory):
+    """A comparison in which k = 50 is impossible."""
+    out = tmp_path_factory.mktemp("out") / "compared"
+    ran = call("compare", baskets, "--methods", METHODS, "--k", "2,3,50", "--out", out, "--json")
+    assert ran.code == 0, ran.err
+    return out, ran.json
+
+
+def compare(baskets, out, *more, methods="partition", ks="2,3"):
+    return call("compare", baskets, "--methods", methods, "--k", ks, "--out", out, *more)
+
+
+def test_every_method_runs_with_every_k_and_says_why_it_cannot(compared):
+    _, said = compared
+    assert [(run["parameters"]["publish"], run["k"]) for run in said["runs"]] == [
+        ("set", 2), ("set", 3), ("set", 50), ("bag", 2), ("bag", 3), ("bag", 50),
+    ]  # fmt: skip
+    for run in said["runs"]:
+        if run["k"] == 50:
+            assert run["holds"] is run["promise"] is run["ggd_norm"] is None
+            assert run["error"] == "k must be at most 9, the number of records that hold anything (got 50)"
+        else:
+            assert run["holds"] is True
+            assert run["error"] is None
+            assert (
+                run["promise"] == f"Every published record is shared by at least {run['k']} original records."
+            )
+            assert all(run[name] is not None for name in (*LOSSES, *COUNTS))
+            assert run["k_min"] >= run["k"]
+            assert run["seconds"] > 0
+
+
+def test_a_run_says_what_anonymize_says(compared, baskets, tmp_path):
+    for run in compared[1]["runs"]:
+        if run["k"] == 50:
+            continue
+        publish = f"publish={run['parameters']['publish']}"
+        alone = call(
+            "anonymize",
+            baskets,
+            "--k",
+            run["k"],
+            "--set",
+            publish,
+            "--out",
+            tmp_path / "one",
+            "--json",
+            "--force",
+        ).json
+        assert {name: run[name] for name in LOSSES} == {name: alone["loss"][name] for name in LOSSES}
+        assert [run[name] for name in COUNTS[:3]] == [alone[name] for name in COUNTS[:3]]
+
+
+def test_bags_lose_less_than_sets_by_ggd(compared):
+    by_run = {(run["parameters"]["publish"], run["k"]): run for run in compared[1]["runs"]}
+    assert by_run["bag", 3]["ggd_norm"] < by_run["set", 3]["ggd_norm"]
+
+
+def test_the_files_say_what_the_screen_says(compared):
+    out, said = compared
+    assert visible(out) == FILES
+    written = json.loads((out / "compare.json").read_text(encoding="utf-8"))
+    assert written["runs"] == said["runs"]
+    rows = list(csv.DictReader((out / "compare.csv").read_text(encoding="utf-8").splitlines()))
+    assert [row["label"] for row in rows] == [run["label"] for run in said["runs"]]
+    assert [row["parameters"] for row in rows] == [f"publish={p}" for p in ("set",) * 3 + ("bag",) * 3]
+    assert [row["ggd_norm"] and float(row["ggd_norm"]) for row in rows] == [
+        "" if run["ggd_norm"] is None else run["ggd_norm"] for run in said["runs"]
+    ]
+
+
+def test_the_table_shows_runs_and_reasons(baskets, tmp_path):
+    ran = compare(baskets, tmp_path / "compared", methods=METHODS, ks="3,50")
+    assert ran.code == 0
+    assert ran.err == ""
+    lines = ran.out.splitlines()
+    (line,) = (line for line in lines if line.split()[:2] == ["partition:publish=bag", "3"])
+    assert line.split()[2] == "holds"
+    assert "%" in line
+    (line,) = (line for line in lines if line.split()[:2] == ["partition:publish=bag", "50"])
+    assert line.split()[2:] == ["failed"]
+    assert "partition:publish=bag with k = 50: k must be at most 9" in ran.out
+    assert "Different promises" not in ran.out
+
+
+def test_different_promises_stand_apart(baskets, tmp_path):
+    ran = compare(baskets, tmp_path / "compared", methods="suppress,partition")
+    assert ran.code == 0, ran.err
+    assert "Different promises: do not rank" in ran.out
+    assert ran.out.index("k-anonymity") < ran.out.index("Nothing is promised") < ran.out.index("suppress")
+    page = (tmp_path / "compared" / "compare.html").read_text(encoding="utf-8")
+    assert "must not be ranked against each other" in page
+
+
+def test_a_run_that_publishes_nothing_is_a_failed_one(baskets, tmp_path):
+    ran = compare(baskets, tmp_path / "compared", "--json", methods="suppress", ks="2,9")
+    assert ran.code == 0, ran.err
+    assert [run["holds"] for run in ran.json["runs"]] == [True, None]
+    assert "leaves nothing to publish" in ran.json["runs"][1]["error"]
+
+
+def test_no_secret_is_in_the_directory(compared):
+    out, said = compared
+    assert said["input"]["items"] == 4  # the secret was read
+    for path in out.iterdir():
+        assert SECRET.encode() not in path.read_bytes().lower()
+
+
+def test_if_nothing_can_run_nothing_is_written(baskets, tmp_path):
+    line = refused(compare(baskets, tmp_path / "compared", "--json", ks="50,60"), tmp_path / "compared")
+    assert "k must be at most 9" in line
+
+
+def test_if_every_run_fails_the_first_reason_is_told(baskets, tmp_path, monkeypatch):
+    def impossible(*_args, **_options):
+        raise MemoryError
+
+    monkeypatch.setattr(comparison, "anonymize", impossible)
+    line = refused(compare(baskets, tmp_path / "compared"), tmp_path / "compared")
+    assert (
+        line == "no method could run; partition with k = 2: not enough memory for this method on this input"
+    )
+
+
+def test_a_promise_that_does_not_hold_is_shown_and_is_exit_code_1(baskets, tmp_path, monkeypatch):
+    write = Release.write
+
+    def lie(release, path, **options):
+        if release.claim.k == 3:
+            raise ClaimError("the audit does not confirm the release")
+        return write(release, path, **options)
+
+    monkeypatch.setattr(Release, "write", lie)
+    ran = compare(baskets, tmp_path / "compared", "--json")
+    assert ran.code == 1
+    assert [run["holds"] for run in ran.json["runs"]] == [True, False]
+    assert ran.json["runs"][1]["error"] == "the audit does not confirm the release"
+
+
+@pytest.mark.parametrize(
+    ("methods", "ks", "words"),
+    [
+        ("partitoin", "2", "did you mean 'partition'?"),
+        ("partition:publihs=bag", "2", "did you mean 'publish'?"),
+        ("partition:publish=bga", "2", "publish must be one of"),
+        ("partition:publish", "2", "NAME=VALUE"),
+        (",", "2", "--methods must name a method"),
+        ("partition", "2,five", "k must be an integer (got 'five')"),
+        ("partition", "1,2", "k must be at least 2 (got 1)"),
+        ("partition", ",", "--k must hold a number"),
+    ],
+)
+def test_bad_lists_are_one_line(baskets, tmp_path, methods, ks, words):
+    assert words in refused(compare(baskets, tmp_path / "out", methods=methods, ks=ks), tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    "option", [("--unit", "house"), ("--unlisted", "burn"), ("--taxonomy", "balanced:x")]
+)
+def test_bad_options_are_one_line(baskets, tmp_path, option):
+    refused(compare(baskets, tmp_path / "out", *option), tmp_path / "out")
+
+
+def test_a_directory_is_replaced_only_by_force_and_only_if_it_is_a_comparison(baskets, tmp_path):
+    out = tmp_path / "compared"
+    assert compare(baskets, out).code == 0
+    assert "exists" in only_line(compare(baskets, out).err)
+    assert compare(baskets, out, "--force", ks="4").code == 0
+    assert [run["k"] for run in json.loads((out / "compare.json").read_bytes())["runs"]] == [4]
+    (out / "mine.txt").write_text("keep", encoding="utf-8")
+    assert "was not written by incrowd" in only_line(compare(baskets, out, "--force").err)
+    assert visible(out) == FILES | {"mine.txt"}
+
+
+def test_a_release_is_not_replaced(baskets, tmp_path):
+    assert call("anonymize", baskets, "--k", 2, "--out", tmp_path / "release").code == 0
+    assert "was not written by" in only_line(compare(baskets, tmp_path / "release", "--force").err)
+
+
+def test_a_file_of_the_same_name_is_not_replaced(baskets, tmp_path):
+    out = tmp_path / "mine"
+    out.mkdir()
+    (out / "compare.json").write_text('{"format": "mine"}', encoding="utf-8")
+    assert "was not written by" in only_line(compare(baskets, out, "--force").err)
+    assert visible(out) == {"compare.json"}
+
+
+def test_nothing_else_is_left(baskets, tmp_path, monkeypatch):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    assert compare(baskets, tmp_path / "compared").code == 0
+    assert visible(tmp_path) == {"compared", "scratch"}
+    assert visible(scratch) == set()
+
+
+def test_methods_are_read_with_their_parameters():
+    settings = parse_methods(" partition , partition:publish=bag;, partition:publish=bag")
+    assert [(s.label, s.method, s.parameters) for s in settings] == [
+        ("partition", "partition", {}),
+        ("partition:publish=bag", "partition", {"publish": "bag"}),
+    ]
+    assert parse_ks("10, 2,5,2") == [2, 5, 10]
