@@ -195,8 +195,10 @@ def test_the_release_says_something(made, method, variant):
     """A method that publishes the root for everybody keeps every promise but its purpose."""
     release = made(method, variant)
     published = {item for items, _ in release.records() for item in items}
-    one_cut_for_all = PROMISES[method] == "k^m-anonymity"
-    assert len(published) > (3 if one_cut_for_all else 5)
+    if PROMISES[method] == "k^m-anonymity":  # one cut for all: a rare item takes its whole family up
+        assert len(published) > 3
+        return
+    assert len(published) > 5
     assert any(release.tree.is_leaf(label) for label in published)
 
 
