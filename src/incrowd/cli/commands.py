@@ -10,8 +10,10 @@ import click
 
 from incrowd.cli.compare import compare
 from incrowd.cli.options import (
+    FILE,
     comma_list,
     existing_input,
+    input_options,
     json_option,
     print_json,
     read_k,
@@ -21,7 +23,6 @@ from incrowd.leftovers import marked
 
 __all__ = ["ALL", "TAXONOMY"]
 
-FILE = click.Path(path_type=Path)
 DEMO_USERS = 2_000
 DEMO_K = 5
 
@@ -37,32 +38,7 @@ DEMO_K = 5
     help="How many must share every published record, at least 2.",
 )
 @click.option("--method", default="partition", show_default=True, help="See 'incrowd methods'.")
-@click.option(
-    "--taxonomy", help="wordnet, balanced:F or a FILE.  [default: wordnet; balanced:5 for queries and raw]"
-)
-@click.option("--items", help="nouns, terms, queries or raw.  [default: nouns; raw for baskets]")
-@click.option(
-    "--unit",
-    default="user",
-    show_default=True,
-    help="Whom a record stands for: user, or session:GAP as in session:30m.",
-)
-@click.option(
-    "--sets", is_flag=True, help="Count each item once per record instead of as often as it occurs."
-)
-@click.option(
-    "--format",
-    "format_",
-    default="auto",
-    show_default=True,
-    help="auto, aol, excite, csv, tsv, jsonl, parquet or dat.",
-)
-@click.option("--columns", help="Column names, as user=..,query=..,time=..,url=..")
-@click.option(
-    "--unlisted",
-    help="Items that the taxonomy lacks: keep (a branch of their own), drop or refuse.  [default: keep for wordnet, refuse for a file]",
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="For methods that make random choices.")
+@input_options
 @click.option(
     "--set",
     "settings",
@@ -76,15 +52,11 @@ DEMO_K = 5
     "--private-map", type=FILE, help="Write who got which row (mode 0600). Never publish that file."
 )
 @click.option("--force", is_flag=True, help="Replace a release that is there already (and nothing else).")
-@click.option(
-    "--memory", default="4GB", show_default=True, help="Memory for reading; the rest waits on disk."
-)
 @click.option("--keep-rejected", is_flag=True, help="Keep the text of rejected lines in rejects.jsonl.")
 @json_option
 def anonymize(
     input: Path,  # noqa: A002
     k: int,
-    format_: str,
     settings: dict[str, str],
     forms: str | None,
     as_json: bool,  # noqa: FBT001
@@ -110,7 +82,6 @@ def anonymize(
     job = Job(
         existing_input(input),
         k=k,
-        format=format_,
         parameters=settings,
         text_forms=comma_list(forms),
         **options,

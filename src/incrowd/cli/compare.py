@@ -7,11 +7,9 @@ from typing import Any
 
 import click
 
-from incrowd.cli.options import existing_input, json_option, print_json
+from incrowd.cli.options import FILE, existing_input, input_options, json_option, print_json
 
 __all__ = ["compare"]
-
-FILE = click.Path(path_type=Path)
 
 
 @click.command(short_help="Methods and k side by side: a table, a page.")
@@ -25,35 +23,7 @@ FILE = click.Path(path_type=Path)
     "--k", "ks", metavar="LIST", required=True, help="Numbers by comma, each at least 2, as 2,5,10."
 )
 @click.option("--out", type=FILE, required=True, help="Directory to make for the comparison.")
-@click.option(
-    "--taxonomy", help="wordnet, balanced:F or a FILE.  [default: wordnet; balanced:5 for queries and raw]"
-)
-@click.option("--items", help="nouns, terms, queries or raw.  [default: nouns; raw for baskets]")
-@click.option(
-    "--unit",
-    default="user",
-    show_default=True,
-    help="Whom a record stands for: user, or session:GAP as in session:30m.",
-)
-@click.option(
-    "--sets", is_flag=True, help="Count each item once per record instead of as often as it occurs."
-)
-@click.option(
-    "--format",
-    "format",
-    default="auto",
-    show_default=True,
-    help="auto, aol, excite, csv, tsv, jsonl, parquet or dat.",
-)
-@click.option("--columns", help="Column names, as user=..,query=..,time=..,url=..")
-@click.option(
-    "--unlisted",
-    help="Items that the taxonomy lacks: keep (a branch of their own), drop or refuse.  [default: keep for wordnet, refuse for a file]",
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="For methods that make random choices.")
-@click.option(
-    "--memory", default="4GB", show_default=True, help="Memory for reading; the rest waits on disk."
-)
+@input_options
 @click.option("--force", is_flag=True, help="Replace a comparison that is there already (and nothing else).")
 @json_option
 def compare(

@@ -12,8 +12,18 @@ import click
 from incrowd.claims import check_k
 from incrowd.errors import BadInputError
 
-__all__ = ["comma_list", "existing_input", "json_option", "print_json", "read_k", "read_settings"]
+__all__ = [
+    "FILE",
+    "comma_list",
+    "existing_input",
+    "input_options",
+    "json_option",
+    "print_json",
+    "read_k",
+    "read_settings",
+]
 
+FILE = click.Path(path_type=Path)
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -47,6 +57,49 @@ def existing_input(path: Path) -> Path:
     if not path.exists():
         raise BadInputError(f"input {path} does not exist")
     return path
+
+
+# How an input is read and placed on a taxonomy; the names are those of incrowd.job.Job.
+INPUT_OPTIONS = (
+    click.option(
+        "--taxonomy",
+        help="wordnet, balanced:F or a FILE.  [default: wordnet; balanced:5 for queries and raw]",
+    ),
+    click.option("--items", help="nouns, terms, queries or raw.  [default: nouns; raw for baskets]"),
+    click.option(
+        "--unit",
+        default="user",
+        show_default=True,
+        help="Whom a record stands for: user, or session:GAP as in session:30m.",
+    ),
+    click.option(
+        "--sets", is_flag=True, help="Count each item once per record instead of as often as it occurs."
+    ),
+    click.option(
+        "--format",
+        default="auto",
+        show_default=True,
+        help="auto, aol, excite, csv, tsv, jsonl, parquet or dat.",
+    ),
+    click.option("--columns", help="Column names, as user=..,query=..,time=..,url=.."),
+    click.option(
+        "--unlisted",
+        help="Items that the taxonomy lacks: keep (a branch of their own), drop or refuse.  [default: keep for wordnet, refuse for a file]",
+    ),
+    click.option(
+        "--seed", type=int, default=0, show_default=True, help="For methods that make random choices."
+    ),
+    click.option(
+        "--memory", default="4GB", show_default=True, help="Memory for reading; the rest waits on disk."
+    ),
+)
+
+
+def input_options(command: Command) -> Command:
+    """Add the options that say how an input is read."""
+    for option in reversed(INPUT_OPTIONS):
+        command = option(command)
+    return command
 
 
 def json_option(command: Command) -> Command:
