@@ -22,12 +22,13 @@ import msgspec
 
 from incrowd.anonymization import anonymize
 from incrowd.claims import Kind, check_k
-from incrowd.errors import BadInputError, ClaimError, IncrowdError, check_choice
+from incrowd.errors import BadInputError, ClaimError, IncrowdError
 from incrowd.folder import appearing, check_free
 from incrowd.job import (
     Clock,
     Job,
     Watcher,
+    check_input,
     kernels_are_compiled,
     load_kernels,
     open_log,
@@ -35,11 +36,10 @@ from incrowd.job import (
     place_input,
 )
 from incrowd.leftovers import marked
-from incrowd.logs import parse_unit
 from incrowd.methods import PROMISES, read_parameters
 from incrowd.release import Release
 from incrowd.report.compare_page import render_comparison
-from incrowd.taxonomy import Grounded, Unlisted
+from incrowd.taxonomy import Grounded
 from incrowd.version import __version__
 
 __all__ = [
@@ -187,9 +187,7 @@ def run_comparison(job: Job, methods: Sequence[Setting], ks: Sequence[int], watc
     BadInputError
         The input cannot be used, or no run succeeded; nothing is written.
     """
-    parse_unit(job.unit)
-    if job.unlisted is not None:
-        check_choice("unlisted", job.unlisted, get_args(Unlisted))
+    check_input(job)
     check_free(job.out, force=job.force, ours=is_comparison, what="output directory")
     clock = Clock(watcher)
     with clock:

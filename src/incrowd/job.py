@@ -11,12 +11,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, get_args
 
 from incrowd.anonymization import anonymize
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, check_choice
 from incrowd.kernels.jit import is_compiled, note_compiled
-from incrowd.logs import Log, parse_columns, read_log
+from incrowd.logs import Log, parse_columns, parse_unit, read_log
 from incrowd.methods import read_parameters
 from incrowd.methods.classes import filled_rows
 from incrowd.taxonomy import Grounded, Unlisted, balanced, open_taxonomy
@@ -26,6 +26,7 @@ __all__ = [
     "Clock",
     "Job",
     "Watcher",
+    "check_input",
     "kernels_are_compiled",
     "load_kernels",
     "open_log",
@@ -103,6 +104,13 @@ def peak_megabytes() -> float:
     """Return the most memory that this process has had."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # in bytes on macOS, in KiB elsewhere
     return round(peak / (1024**2 if sys.platform == "darwin" else 1024), 1)
+
+
+def check_input(job: Job) -> None:
+    """Refuse a unit or a way with unlisted items that does not exist, before anything is read."""
+    parse_unit(job.unit)
+    if job.unlisted is not None:
+        check_choice("unlisted", job.unlisted, get_args(Unlisted))
 
 
 def open_log(job: Job, watcher: Watcher) -> Log:

@@ -5,29 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 
 from incrowd.anonymization import anonymize
 from incrowd.auditor import Audit, Originals, audit
 from incrowd.claims import check_k
-from incrowd.errors import BadInputError, IncrowdError, check_choice
+from incrowd.errors import BadInputError, IncrowdError
 from incrowd.job import (
     Clock,
     Job,
     Watcher,
+    check_input,
     kernels_are_compiled,
     load_kernels,
     open_log,
     peak_megabytes,
     place_input,
 )
-from incrowd.logs import Log, parse_columns, parse_unit, read_log
+from incrowd.logs import Log, parse_columns, read_log
 from incrowd.manifest import read_manifest
-from incrowd.methods import method_named, read_parameters
+from incrowd.methods import read_parameters
 from incrowd.release import Release, check_map, check_out, read_map
-from incrowd.taxonomy import Grounded, Unlisted, open_taxonomy
+from incrowd.taxonomy import Grounded, open_taxonomy
 from incrowd.textforms import check_forms
 
 __all__ = ["Outcome", "audit_release", "run_job"]
@@ -147,11 +148,8 @@ def _audit_against(directory: Path, grounded: Grounded, rows: dict[str, int]) ->
 def _check(job: Job) -> None:
     """Refuse what cannot work before anything is read."""
     check_k(job.k)
-    method_named(job.method)
     read_parameters(job.method, job.parameters)
-    parse_unit(job.unit)
-    if job.unlisted is not None:
-        check_choice("unlisted", job.unlisted, get_args(Unlisted))
+    check_input(job)
     check_forms(job.text_forms)
     check_out(job.out, force=job.force)
     if job.private_map is not None:

@@ -62,9 +62,7 @@ class Records:
 
     def expand(self, record: Ints64) -> pa.RecordBatch:
         """Return some distinct records as a batch of rows."""
-        lengths = self.start[record + 1] - self.start[record]
-        offsets = np.concatenate(([0], np.cumsum(lengths)))
-        take = np.arange(offsets[-1]) + np.repeat(self.start[record] - offsets[:-1], lengths)
+        offsets, take = _lists(self.start, record)
         bounds = pa.array(offsets, pa.int32())
         items = pa.ListArray.from_arrays(bounds, self.labels.take(pa.array(self.rank[take])))
         counts = pa.ListArray.from_arrays(bounds, pa.array(self.counts[take], pa.int32()))
@@ -82,10 +80,15 @@ def records_of(classes: Classes, taxonomy: Taxonomy) -> Records:
     first_class = np.empty(len(distinct), dtype=np.int64)
     first_class[record_of_class[::-1]] = np.arange(len(keys))[::-1]
     sizes = np.bincount(record_of_class, weights=classes.sizes, minlength=len(distinct)).astype(np.int64)
-    lengths = start[first_class + 1] - start[first_class]
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
-    take = np.arange(offsets[-1]) + np.repeat(start[first_class] - offsets[:-1], lengths)
+    offsets, take = _lists(start, first_class)
     return Records(labels, offsets, rank[take], counts[take], sizes, _rows(classes, record_of_class))
+
+
+def _lists(start: Ints64, chosen: Ints64) -> tuple[Ints64, Ints64]:
+    """Return where the chosen lists begin when put behind one another, and the positions of their values."""
+    lengths = start[chosen + 1] - start[chosen]
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    return offsets, np.arange(offsets[-1]) + np.repeat(start[chosen] - offsets[:-1], lengths)
 
 
 def _ranked_labels(classes: Classes, taxonomy: Taxonomy) -> tuple[pa.Array, Ints32]:

@@ -11,11 +11,9 @@ from importlib.resources import files
 from itertools import groupby
 from typing import Any, NamedTuple
 
-import jinja2
-
 from incrowd.claims import Claim
 from incrowd.report.charts import CONFIGS, chart_rows, charts
-from incrowd.report.page import share
+from incrowd.report.page import share, template
 
 __all__ = ["COLUMNS", "KINDS", "cell", "render_comparison", "verdict"]
 
@@ -62,8 +60,10 @@ class Group(NamedTuple):
 def render_comparison(result: Mapping[str, Any]) -> str:
     """Render the page of a comparison (the object that ``compare.json`` holds)."""
     rows = chart_rows(result["runs"])
-    return _template().render(
+    return template("compare.html").render(
         result=result,
+        cell=cell,
+        verdict=verdict,
         groups=_groups(result["runs"]),
         failures=[run for run in result["runs"] if run["error"]],
         columns=COLUMNS,
@@ -105,11 +105,3 @@ def _groups(runs: Sequence[Mapping[str, Any]]) -> list[Group]:
 def _library() -> str:
     """Return the chart library, which ``scripts/make_vega_bundle.py`` makes; it is safe inside a script element."""
     return (files("incrowd.data") / "vega.min.js").read_text(encoding="utf-8")
-
-
-@cache
-def _template() -> jinja2.Template:
-    loader = jinja2.PackageLoader("incrowd.report", "templates")
-    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
-    environment.globals |= {"cell": cell, "verdict": verdict}
-    return environment.get_template("compare.html")

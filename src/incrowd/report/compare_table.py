@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from incrowd.report.compare_page import cell
+from incrowd.report.terminal import plain_console
 
 if TYPE_CHECKING:
     from incrowd.comparison import Comparison
@@ -35,7 +35,7 @@ TITLES = {"none": "Nothing is promised"}
 
 def show_comparison(comparison: Comparison, out: Path) -> None:
     """Show the runs, what may be compared with what, what failed and why, and where the files are."""
-    console = Console(markup=False, highlight=False)
+    console = plain_console()
     runs = [msgspec.structs.asdict(run) for run in comparison.runs]
     console.print(_table(runs))
     if len({run["kind"] for run in runs}) > 1:

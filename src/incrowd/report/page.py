@@ -18,7 +18,7 @@ from incrowd.methods.classes import Classes
 from incrowd.records import Records
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["render_report", "share"]
+__all__ = ["render_report", "share", "template"]
 
 SAMPLE_RECORDS = 12
 MOST_PUBLISHED = 20
@@ -49,7 +49,7 @@ class Bar(NamedTuple):
 
 def render_report(manifest: Manifest, records: Records, taxonomy: Taxonomy, classes: Classes) -> str:
     """Render the page of a release."""
-    return _template().render(
+    return template("report.html").render(
         manifest=manifest,
         counts=manifest.counts,
         losses=[(*LOSS_NOTES[name], share(manifest.losses[name])) for name in LOSS_NOTES],
@@ -62,10 +62,11 @@ def render_report(manifest: Manifest, records: Records, taxonomy: Taxonomy, clas
 
 
 @cache
-def _template() -> jinja2.Template:
+def template(name: str) -> jinja2.Template:
+    """Return one of the pages' templates; everything it shows is escaped."""
     loader = jinja2.PackageLoader("incrowd.report", "templates")
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
-    return environment.get_template("report.html")
+    return environment.get_template(name)
 
 
 def share(value: float) -> str:

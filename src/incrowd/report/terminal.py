@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from incrowd.pipeline import Outcome
 
 __all__ = [
+    "plain_console",
     "show_audit",
     "show_demo",
     "show_methods",
@@ -42,14 +43,14 @@ EXAMPLES = 5
 EXAMPLE_ITEMS = 8
 
 
-def _console() -> Console:
+def plain_console() -> Console:
     """Return a console that prints names and paths as they are."""
     return Console(markup=False, highlight=False)
 
 
 def show_outcome(outcome: Outcome) -> None:
     """Show what came of a job: the promise, the numbers, the files."""
-    console = _console()
+    console = plain_console()
     release, result = outcome.release, outcome.audit
     console.print(_verdict(result))
     if result.claim.unit == "session":
@@ -69,7 +70,7 @@ def show_outcome(outcome: Outcome) -> None:
 def show_demo(outcome: Outcome) -> None:
     """Show the outcome of the demo, some of its records, and what to do next."""
     show_outcome(outcome)
-    console = _console()
+    console = plain_console()
     console.print()
     console.print(_examples_table(outcome.out))
     console.print()
@@ -79,7 +80,7 @@ def show_demo(outcome: Outcome) -> None:
 
 def show_audit(result: Audit) -> None:
     """Show the verdict, what was checked, and what is wrong."""
-    console = _console()
+    console = plain_console()
     console.print(_verdict(result))
     for check in result.checks:
         console.print(f"  checked: {check}")
@@ -89,7 +90,7 @@ def show_audit(result: Audit) -> None:
 
 def show_release(directory: Path, manifest: Manifest) -> None:
     """Show what a release says of itself, and some of its records."""
-    console, examples = _console(), _examples_table(directory)
+    console, examples = plain_console(), _examples_table(directory)
     console.print(Text(manifest.claim.in_words, style="bold"))
     for line in manifest.claim.not_promised:
         console.print(f"  {line}", style="dim")
@@ -113,7 +114,7 @@ def show_methods(described: Sequence[Mapping[str, Any]]) -> None:
         table.add_column(title, overflow="fold")
     for method in described:
         table.add_row(method["name"], method["promise"], method["summary"], "\n".join(method["parameters"]))
-    _console().print(table)
+    plain_console().print(table)
 
 
 def show_shape(shape: Mapping[str, Any]) -> None:
@@ -125,12 +126,12 @@ def show_shape(shape: Mapping[str, Any]) -> None:
     table.add_row("root", Text(shape["root"]))
     table.add_row("widest node", Text(f"{shape['widest_node']} ({shape['children_of_widest']:,} children)"))
     table.add_row("nodes by level", ", ".join(f"{n:,}" for n in shape["nodes_by_level"]))
-    _console().print(table)
+    plain_console().print(table)
 
 
 def show_problems(found: Mapping[str, Any]) -> None:
     """Show a taxonomy file's problems, or that it has none."""
-    console = _console()
+    console = plain_console()
     for problem in found["problems"]:
         console.print(problem, style="red")
     if not found["problems"]:
