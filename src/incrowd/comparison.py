@@ -34,6 +34,7 @@ from incrowd.job import (
     open_log,
     peak_megabytes,
     place_input,
+    write_rejects,
 )
 from incrowd.leftovers import marked
 from incrowd.methods import PROMISES, read_parameters
@@ -125,12 +126,15 @@ class Comparison:
         One for each method and k, by promise, method and k.
     seconds
         The time of each step.
+    rejects_file
+        Where the lines that could not be read are listed, if there are any.
     """
 
     input: Mapping[str, int]
     how: Mapping[str, Any]
     runs: Sequence[Run]
     seconds: Mapping[str, float]
+    rejects_file: Path | None = None
 
     @property
     def broken(self) -> bool:
@@ -194,13 +198,14 @@ def run_comparison(job: Job, methods: Sequence[Setting], ks: Sequence[int], watc
         with open_log(job, watcher) as log:
             grounded = place_input(replace(job, k=min(ks)), log, clock)
             counted = dict(log.summary)
+            rejects_file = write_rejects(job, log)
         _prepare(job, methods, clock)
         clock.step("anonymize")
         runs = _all_runs(grounded, methods, ks, job.seed, watcher)
     # The step is called audit in a release; here it is a part of each run.
     seconds = {name: clock.seconds[name] for name in ("read", "taxonomy", "compile", "load")}
     seconds |= {"runs": clock.seconds["anonymize"], "total": clock.seconds["total"]}
-    comparison = Comparison(counted, _how(job, grounded), runs, seconds)
+    comparison = Comparison(counted, _how(job, grounded), runs, seconds, rejects_file)
     _write(comparison, job)
     return comparison
 

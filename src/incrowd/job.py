@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self, get_args
 
 from incrowd.anonymization import anonymize
-from incrowd.errors import BadInputError, check_choice
+from incrowd.errors import BadInputError, IncrowdError, check_choice
 from incrowd.kernels.jit import is_compiled, note_compiled
 from incrowd.logs import Log, parse_columns, parse_unit, read_log
 from incrowd.methods import read_parameters
@@ -32,6 +32,7 @@ __all__ = [
     "open_log",
     "peak_megabytes",
     "place_input",
+    "write_rejects",
 ]
 
 STEPS = ("read", "taxonomy", "compile", "load", "anonymize", "audit", "write")
@@ -94,6 +95,10 @@ class Clock:
         self._name = name
         self.watcher.step(name)
 
+    def done(self) -> dict[str, float]:
+        """Return the seconds of each step that has run so far."""
+        return {name: seconds for name, seconds in self.seconds.items() if seconds}
+
     def _lap(self) -> None:
         now = time.perf_counter()
         self.seconds[self._name] += now - self._last
@@ -127,6 +132,13 @@ def open_log(job: Job, watcher: Watcher) -> Log:
 
 def place_input(job: Job, log: Log, clock: Clock) -> Grounded:
     """Build the transactions and place them on the taxonomy; refuse if k people are not left."""
+    try:
+        return _place(job, log, clock)
+    except IncrowdError as error:
+        raise _with_rejects(error, job, log) from None
+
+
+def _place(job: Job, log: Log, clock: Clock) -> Grounded:
     clock.watcher.step("items")
     transactions = log.transactions(unit=job.unit, items=job.items, bags=not job.sets)
     if transactions.empty_rows == len(transactions):
@@ -142,6 +154,29 @@ def _nothing_left(job: Job, log: Log) -> str:
     if log.rows:
         return f"nothing is left of {job.input.name}: no line holds an item of this kind; try another --items"
     return f"no line of {job.input.name} could be read as {log.format}; look at --format and --columns"
+
+
+def _with_rejects(error: IncrowdError, job: Job, log: Log) -> IncrowdError:
+    """Return an error that also says which lines were rejected, if any were."""
+    path = write_rejects(job, log)
+    if path is None:
+        return error
+    reason, times = log.rejects.counts.most_common(1)[0]
+    total = log.rejects.counts.total()
+    return type(error)(f"{error} ({total:,} lines were rejected, {times:,} of them: {reason}; see {path})")
+
+
+def write_rejects(job: Job, log: Log) -> Path | None:
+    """Write the rejected lines next to the output, under a name that is free."""
+    if not log.rejects.counts:
+        return None
+    path = job.out.absolute().parent / "rejects.jsonl"
+    number = 1
+    while path.exists() or path.is_symlink():
+        number += 1
+        path = path.with_name(f"rejects-{number}.jsonl")
+    log.rejects.write(path)
+    return path
 
 
 def _taxonomy(job: Job, log: Log) -> str:

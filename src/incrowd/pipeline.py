@@ -12,7 +12,7 @@ import msgspec
 from incrowd.anonymization import anonymize
 from incrowd.auditor import Audit, Originals, audit
 from incrowd.claims import check_k
-from incrowd.errors import BadInputError, IncrowdError
+from incrowd.errors import BadInputError
 from incrowd.job import (
     Clock,
     Job,
@@ -23,11 +23,13 @@ from incrowd.job import (
     open_log,
     peak_megabytes,
     place_input,
+    write_rejects,
 )
 from incrowd.logs import Log, parse_columns, read_log
 from incrowd.manifest import read_manifest
 from incrowd.methods import read_parameters
 from incrowd.release import Release, check_map, check_out, read_map
+from incrowd.report.page import Cost
 from incrowd.taxonomy import Grounded, open_taxonomy
 from incrowd.textforms import check_forms
 
@@ -79,10 +81,7 @@ def run_job(job: Job, watcher: Watcher) -> Outcome:
     _check(job)
     clock = Clock(watcher)
     with clock, open_log(job, watcher) as log:
-        try:
-            grounded = place_input(job, log, clock)
-        except IncrowdError as error:
-            raise _with_rejects(error, job, log) from None
+        grounded = place_input(job, log, clock)
         clock.step("load" if kernels_are_compiled(job) else "compile")
         load_kernels(job)
         clock.step("anonymize")
@@ -94,8 +93,9 @@ def run_job(job: Job, watcher: Watcher) -> Outcome:
             private_map=job.private_map,
             map_notes=_map_notes(job, log),
             step=clock.step,
+            cost=lambda: Cost(clock.done(), peak_megabytes()),
         )
-        rejects_file = _write_rejects(job, log)
+        rejects_file = write_rejects(job, log)
         return Outcome(
             release, result, log, grounded.listed, grounded.unlisted, rejects_file, clock.seconds, job.out
         )
@@ -156,16 +156,6 @@ def _check(job: Job) -> None:
         check_map(job.private_map, job.out, force=job.force)
 
 
-def _with_rejects(error: IncrowdError, job: Job, log: Log) -> IncrowdError:
-    """Return an error that also says which lines were rejected, if any were."""
-    path = _write_rejects(job, log)
-    if path is None:
-        return error
-    reason, times = log.rejects.counts.most_common(1)[0]
-    total = log.rejects.counts.total()
-    return type(error)(f"{error} ({total:,} lines were rejected, {times:,} of them: {reason}; see {path})")
-
-
 def _release(job: Job, log: Log, grounded: Grounded) -> Release:
     own: Mapping[str, Any] = job.parameters
     release = anonymize(
@@ -187,16 +177,3 @@ def _map_notes(job: Job, log: Log) -> dict[str, str]:
     if job.taxonomy and Path(job.taxonomy).is_file():
         notes["taxonomy"] = str(Path(job.taxonomy).absolute())
     return notes
-
-
-def _write_rejects(job: Job, log: Log) -> Path | None:
-    """Write the rejected lines next to the release, under a name that is free."""
-    if not log.rejects.counts:
-        return None
-    path = job.out.absolute().parent / "rejects.jsonl"
-    number = 1
-    while path.exists() or path.is_symlink():
-        number += 1
-        path = path.with_name(f"rejects-{number}.jsonl")
-    log.rejects.write(path)
-    return path

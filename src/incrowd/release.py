@@ -22,7 +22,7 @@ from incrowd.manifest import RELEASE_FORMAT, Counts, Manifest, SpelledClaim, rea
 from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.metrics import Losses, measure_losses
 from incrowd.records import RECORDS_SCHEMA, Records, records_of
-from incrowd.report.page import render_report
+from incrowd.report.page import Cost, render_report
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.textforms import check_forms, text_of
 from incrowd.transactions import Transactions
@@ -118,6 +118,7 @@ class Release:
         private_map: str | Path | None = None,
         map_notes: Mapping[str, str] | None = None,
         step: Callable[[str], None] = lambda _: None,
+        cost: Callable[[], Cost] | None = None,
     ) -> Audit:
         """Write the release to a directory, audit what was written, and only then give it its name.
 
@@ -135,6 +136,9 @@ class Release:
             What an auditor needs to read the originals again; kept in the map only.
         step
             Called with ``"write"`` and ``"audit"`` as each begins.
+        cost
+            Asked, after the audit, what the job has taken; the report shows it. Without it the same data give
+            the same report, byte for byte.
 
         Raises
         ------
@@ -153,6 +157,7 @@ class Release:
             step("audit")
             result = self._audit(draft)
             step("write")
+            self._write_report(draft, cost() if cost else None)
             if private_map is not None:
                 self._write_map(Path(private_map), map_notes or {}, force=force)
         return result
@@ -165,9 +170,13 @@ class Release:
         for form in dict.fromkeys(text_forms):
             with (draft / f"records.{form}").open("w", encoding="utf-8", newline="") as out:
                 out.writelines(text_of(form, self._rows()))
-        manifest = self.manifest()
-        (draft / "manifest.json").write_text(manifest.text(), encoding="utf-8")
-        page = render_report(manifest, self.records, self.taxonomy, self.classes)
+        (draft / "manifest.json").write_text(self.manifest().text(), encoding="utf-8")
+
+    def _write_report(self, draft: Path, cost: Cost | None) -> None:
+        lengths = self.transactions.lengths
+        page = render_report(
+            self.manifest(), self.records, self.taxonomy, self.classes, lengths[lengths > 0], cost=cost
+        )
         (draft / "report.html").write_text(page, encoding="utf-8")
 
     def _rows(self) -> Iterator[tuple[list[str], list[int]]]:

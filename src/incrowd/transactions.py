@@ -82,6 +82,12 @@ class Transactions:
         return int(self.counts.sum(dtype=np.int64))
 
     @property
+    def lengths(self) -> Ints64:
+        """Items in each row, repeats counted."""
+        total = np.concatenate(([0], np.cumsum(self.counts, dtype=np.int64)))
+        return np.diff(total[self.indptr])
+
+    @property
     def empty_rows(self) -> int:
         """Rows that hold nothing."""
         return int(np.count_nonzero(np.diff(self.indptr) == 0))

@@ -53,7 +53,7 @@ def test_a_file_that_does_not_exist_and_a_directory(tmp_path):
     assert "directory" in refused(call("anonymize", tmp_path, "--out", out, "--k", 2), out)
 
 
-@pytest.mark.parametrize("content", [b"", gzip.compress(b"")])
+@pytest.mark.parametrize("content", [b"", gzip.compress(b"")], ids=["plain", "gzip"])
 def test_empty_file(refusal, content):
     assert "empty" in refusal(content)
 

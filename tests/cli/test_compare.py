@@ -135,6 +135,17 @@ def test_no_secret_is_in_the_directory(compared):
         assert SECRET.encode() not in path.read_bytes().lower()
 
 
+def test_lines_that_cannot_be_read_are_listed_beside_the_directory(tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("user,query\n" + "1,milk\n2,milk\n" * 2 + f"{SECRET}\n", encoding="utf-8")
+    ran = compare(log, tmp_path / "compared", "--items", "queries", ks="2")
+    assert ran.code == 0, ran.err
+    assert f"Rejected lines: {tmp_path / 'rejects.jsonl'}" in ran.out
+    (reject,) = map(json.loads, (tmp_path / "rejects.jsonl").read_text().splitlines())
+    assert reject["line"] == 6
+    assert SECRET not in ran.out
+
+
 def test_if_nothing_can_run_nothing_is_written(baskets, tmp_path):
     line = refused(compare(baskets, tmp_path / "compared", "--json", ks="50,60"), tmp_path / "compared")
     assert "k must be at most 9" in line

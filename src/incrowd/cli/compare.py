@@ -57,7 +57,10 @@ def compare(
     with Watch() as watch:
         comparison = run_comparison(job, settings, numbers, watch)
     if as_json:
-        print_json({**comparison.as_dict(), "out": str(out)})
+        rejects = comparison.rejects_file
+        print_json(
+            {**comparison.as_dict(), "rejects_file": str(rejects) if rejects else None, "out": str(out)}
+        )
     else:
         show_comparison(comparison, out)
     if comparison.broken:

@@ -6,14 +6,12 @@ The page is made from counts and losses; no record, original or published, is at
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib.resources import files
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from incrowd.claims import Claim
-from incrowd.report.charts import CONFIGS, chart_rows, charts
-from incrowd.report.page import share, template
+from incrowd.report.compare_charts import chart_rows, charts
+from incrowd.report.html import render, share
 
 __all__ = ["COLUMNS", "KINDS", "cell", "render_comparison", "verdict"]
 
@@ -25,7 +23,7 @@ KINDS = {
     ),
     "none": "Nothing is promised of these releases. They show what little is lost by doing little.",
 }
-# How the charts mark each promise (see charts.SHAPES and charts.DASHES).
+# How the charts mark each promise (see compare_charts.SHAPES and DASHES).
 SIGNS = {"k-anonymity": "● ───", "k^m-anonymity": "■ ╌╌╌", "none": "▲ ┈┈┈"}
 COLUMNS = {
     "ggd_norm": "GGD",
@@ -60,15 +58,16 @@ class Group(NamedTuple):
 def render_comparison(result: Mapping[str, Any]) -> str:
     """Render the page of a comparison (the object that ``compare.json`` holds)."""
     rows = chart_rows(result["runs"])
-    return template("compare.html").render(
+    return render(
+        "compare.html",
         result=result,
         cell=cell,
         verdict=verdict,
         groups=_groups(result["runs"]),
         failures=[run for run in result["runs"] if run["error"]],
         columns=COLUMNS,
-        charts={"rows": rows, "specs": charts(rows), "configs": CONFIGS},
-        library=_library(),
+        specs=charts(rows),
+        datasets={"runs": rows},
     )
 
 
@@ -99,9 +98,3 @@ def _groups(runs: Sequence[Mapping[str, Any]]) -> list[Group]:
         labels = list(dict.fromkeys(run["label"] for run in members))
         found.append(Group(kind, SIGNS[kind], KINDS[kind], Claim(kind).not_promised[0], labels, members))
     return found
-
-
-@cache
-def _library() -> str:
-    """Return the chart library, which ``scripts/make_vega_bundle.py`` makes; it is safe inside a script element."""
-    return (files("incrowd.data") / "vega.min.js").read_text(encoding="utf-8")

@@ -52,6 +52,8 @@ def show_comparison(comparison: Comparison, out: Path) -> None:
         style="dim",
     )
     console.print(f"Charts and all numbers: {out / 'compare.html'}", soft_wrap=True)
+    if comparison.rejects_file:
+        console.print(f"Rejected lines: {comparison.rejects_file}", soft_wrap=True)
 
 
 def _table(runs: list[dict[str, Any]]) -> Table:

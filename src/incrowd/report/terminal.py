@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from incrowd.errors import BadInputError
-from incrowd.report.page import share
+from incrowd.report.html import share
 
 if TYPE_CHECKING:
     from incrowd.auditor import Audit

@@ -1,4 +1,4 @@
-"""The charts of a comparison, as Vega-Lite specifications: plain dictionaries, no library.
+"""The charts of a comparison.
 
 Colour says which method. Shape and dash say what kind of promise: runs that promise different things look
 different, for they must not be ranked against each other.
@@ -9,21 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["CHARTS", "CONFIGS", "chart_rows", "charts"]
+from incrowd.report.vega import Spec
 
-Spec = dict[str, Any]
+__all__ = ["CHARTS", "chart_rows", "charts"]
+
 Row = Mapping[str, Any]
 
 CHARTS = ("ggd", "ncp", "kept", "trade", "time")
 HEIGHT = 260
 SHAPES = {"k-anonymity": "circle", "k^m-anonymity": "square", "none": "triangle-up"}
 DASHES = {"k-anonymity": [1, 0], "k^m-anonymity": [7, 4], "none": [2, 3]}
-# Okabe and Ito's colours, which colour-blind people tell apart, darkened or lightened to suit the ground.
-PALETTES = {
-    "light": ["#0072b2", "#d55e00", "#009e73", "#b8578c", "#a87400", "#3a9bd6", "#6b7280", "#1d2430"],
-    "dark": ["#56b4e9", "#f08a3c", "#2cc79b", "#e39bc2", "#f0c742", "#7f9cf5", "#a3acb8", "#e6eaf0"],
-}
-INKS = {"light": ("#1d2430", "#5c6675", "#e3e7ec"), "dark": ("#e6eaf0", "#9aa5b4", "#2c3440")}
 TOOLTIP = [
     {"field": "label", "title": "method"},
     {"field": "k", "title": "k"},
@@ -35,22 +30,6 @@ TOOLTIP = [
     {"field": "withheld", "title": "withheld", "format": ","},
     {"field": "seconds", "title": "seconds", "format": ".3f"},
 ]
-
-
-def _config(theme: str) -> Spec:
-    ink, soft, line = INKS[theme]
-    words = {"labelColor": soft, "titleColor": ink, "titleFontWeight": "normal"}
-    return {
-        "background": "transparent",
-        "font": "system-ui, sans-serif",
-        "view": {"stroke": None},
-        "axis": {**words, "gridColor": line, "domainColor": line, "tickColor": line},
-        "legend": {**words, "labelColor": ink, "titleColor": soft, "labelLimit": 260, "symbolOpacity": 1},
-        "range": {"category": PALETTES[theme]},
-    }
-
-
-CONFIGS = {theme: _config(theme) for theme in PALETTES}
 
 
 def chart_rows(runs: Sequence[Row]) -> list[dict[str, Any]]:

@@ -1,0 +1,49 @@
+"""Pages that need nothing but a browser: a template, its charts, and the library that draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import jinja2
+
+from incrowd.report.vega import CONFIGS, Spec, library
+
+__all__ = ["render", "share"]
+
+SMALL_SHARE = 0.01
+
+
+def render(
+    name: str, specs: Mapping[str, Spec], datasets: Mapping[str, Any] | None = None, **shown: Any
+) -> str:
+    """Render a page.
+
+    Parameters
+    ----------
+    name
+        The template's file name; everything it shows is escaped.
+    specs
+        The chart for each place in the page, by the place's id.
+    datasets
+        Data that charts share, by name.
+    **shown
+        What the template speaks of.
+    """
+    return (
+        _environment()
+        .get_template(name)
+        .render(specs=specs, datasets=datasets or {}, configs=CONFIGS, library=library(), **shown)
+    )
+
+
+def share(value: float) -> str:
+    """Write a share as a percentage; small ones with more digits."""
+    return f"{value:.1%}" if value == 0 or value >= SMALL_SHARE else f"{value:.2%}"
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    loader = jinja2.PackageLoader("incrowd.report", "templates")
+    return jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
