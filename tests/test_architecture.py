@@ -20,7 +20,7 @@ LAYERS = (
     ("logs", "taxonomy"),
     ("kernels",),
     ("methods",),
-    ("metrics", "records", "manifest", "textforms", "itemsets"),
+    ("metrics", "records", "manifest", "textforms", "itemsets", "relations"),
     ("auditor",),
     ("report",),
     ("release",),

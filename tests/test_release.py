@@ -157,7 +157,8 @@ def test_what_appears_while_it_is_written_stays(release, tmp_path, force):
 def test_a_private_map_tells_each_owner_s_row_and_survives_no_failure(release, tmp_path):
     release.write(tmp_path / "release", private_map=tmp_path / "map")
     table = pq.read_table(tmp_path / "map")
-    assert table.schema.names == ["owner", "row"]
+    assert table.schema.names == ["owner", "row", "person"]
+    assert table["person"].equals(table["owner"])
     assert table.schema.field("row").type == pa.int64()
     owners = [str(n + 1) for n, row in enumerate(ROWS) if row]
     assert sorted(table["owner"].to_pylist()) == sorted(owners)
@@ -172,8 +173,8 @@ def test_a_release_that_fails_its_audit_is_not_published(release, tmp_path, monk
     assert list(tmp_path.iterdir()) == []
 
 
-def fail(directory, originals=None):
-    result = ic.audit(directory)
+def fail(directory, originals=None, people=None):
+    result = ic.audit(directory, people=people)
     assert originals is not None  # a release is always held against its originals
     result.blame("it is Monday")
     return result

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from dataclasses import replace
+from typing import Any, get_args
 
-from incrowd.claims import Claim, check_k
-from incrowd.errors import BadInputError
-from incrowd.methods import PROMISES, method_named, read_parameters
+from incrowd.claims import Claim, Distinct, check_k
+from incrowd.errors import BadInputError, check_choice
+from incrowd.methods import PROMISES, Method, Progress, method_named, read_parameters
+from incrowd.methods.people import with_people
 from incrowd.release import Release
 from incrowd.taxonomy import Taxonomy, Unlisted, ground
 from incrowd.transactions import Transactions
 
-__all__ = ["anonymize"]
+__all__ = ["anonymize", "counted_by"]
 
 
 def anonymize(
@@ -22,6 +25,8 @@ def anonymize(
     method: str = "partition",
     seed: int = 0,
     unlisted: Unlisted = "refuse",
+    distinct: Distinct | None = None,
+    progress: Progress | None = None,
     **parameters: Any,
 ) -> Release:
     """Anonymize transactions.
@@ -40,6 +45,10 @@ def anonymize(
         For methods that make random choices: the same seed gives the same bytes.
     unlisted
         What to do with items that the taxonomy lacks: ``keep``, ``drop`` or ``refuse``.
+    distinct
+        What k counts where one person may have several rows: ``"people"`` (the default then) or ``"records"``.
+    progress
+        Told, by methods that take long, how many rows of how many are done.
     **parameters
         The method's own parameters, as ``publish="bag"``.
     """
@@ -48,10 +57,35 @@ def anonymize(
     own = read_parameters(method, parameters)
     grounded = ground(transactions, taxonomy, unlisted=unlisted)
     transactions, taxonomy = grounded.transactions, grounded.taxonomy
-    classes = run(transactions, taxonomy, k=k, seed=seed, **own)
+    counted = counted_by(transactions, distinct)
+    classes = run(counted, taxonomy, k=k, seed=seed, **_told(run, progress), **own)
+    if counted.people is not None and PROMISES[method] == "k-anonymity":
+        classes = with_people(classes, taxonomy, counted.person, k)
     if classes.withheld == len(transactions):
         raise BadInputError(
             f"method {method} leaves nothing to publish at k = {k}; use a smaller k or another method"
         )
-    claim = Claim(PROMISES[method], k, transactions.unit.partition(":")[0], own.get("m"))
+    claim = Claim(
+        PROMISES[method],
+        k,
+        transactions.unit.partition(":")[0],
+        own.get("m"),
+        "records" if counted.people is None else "people",
+        classes.within,
+    )
     return Release(method, {"k": k, "seed": seed, **own}, claim, transactions, taxonomy, classes)
+
+
+def counted_by(transactions: Transactions, distinct: Distinct | None) -> Transactions:
+    """Return the transactions as a method shall count them: without people, each row is one of its own."""
+    if distinct is not None:
+        check_choice("distinct", distinct, get_args(Distinct))
+    if distinct == "people" and transactions.people is None and transactions.unit == "record":
+        raise BadInputError("distinct people needs to know whose each record is; baskets do not say")
+    return replace(transactions, people=None) if distinct == "records" else transactions
+
+
+def _told(method: Method, progress: Progress | None) -> dict[str, Progress]:
+    """Return the progress callback as an argument, if the method takes one and somebody wants to know."""
+    takes = "progress" in inspect.signature(method).parameters
+    return {"progress": progress} if takes and progress is not None else {}

@@ -8,8 +8,10 @@ its owner's: that every published label stands for items that the owner really h
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -22,8 +24,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from incrowd.claims import LEAST_K, Claim
-from incrowd.itemsets import rare_itemsets
+from incrowd.itemsets import rare_among_people, rare_itemsets
 from incrowd.manifest import Manifest, read_manifest
+from incrowd.relations import Bag, Generalizing, Relation, Standing
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.textforms import TEXT_FORMS, text_of
 from incrowd.transactions import Transactions
@@ -41,6 +44,7 @@ RELEASE_FILES = frozenset(
 )
 Record = tuple[tuple[str, ...], tuple[int, ...]]
 ROWS_A_BATCH = 16_384
+_ALTERNATIVES = re.compile(r"\{.+:\d+, .+:\d+\}", re.DOTALL)
 MOST_PROBLEMS = 20
 
 
@@ -54,8 +58,10 @@ class Audit:
         What the release promises.
     records, classes, k_min
         Records in the file, distinct ones, and the least number of equal ones.
-    checks
-        What was found in order.
+    people_min
+        The least number of different people who share a record; None where it is not known who they are.
+    checks, unchecked
+        What was found in order, and what could not be looked at.
     problems, blamed
         What is wrong, the first few of them, and how many in all; none if the claim holds. Rows are named by
         number, never by content.
@@ -65,7 +71,9 @@ class Audit:
     records: int = 0
     classes: int = 0
     k_min: int = 0
+    people_min: int | None = None
     checks: list[str] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     blamed: int = 0
 
@@ -96,7 +104,9 @@ class Audit:
             "records": self.records,
             "classes": self.classes,
             "k_min": self.k_min,
+            "people_min": self.people_min,
             "checks": self.checks,
+            "unchecked": self.unchecked,
             "problems": self.problems,
         }
 
@@ -114,27 +124,40 @@ class Originals:
     row_of: list[int]
 
 
-def audit(directory: str | Path, *, originals: Originals | None = None) -> Audit:
-    """Recount a release from its files, and against the originals where they are given."""
+def audit(
+    directory: str | Path, *, originals: Originals | None = None, people: Sequence[object] | None = None
+) -> Audit:
+    """Recount a release from its files.
+
+    Parameters
+    ----------
+    directory
+        The release.
+    originals
+        What it was made from: each published record is then held against its owner's.
+    people
+        The person behind each published row: different people are then counted too.
+    """
     directory = Path(directory)
     manifest = read_manifest(directory)
     result = Audit(manifest.claim.claim)
     try:
-        labels = _check_taxonomy(directory, result)
-        contents, content_of_row = _read_records(directory, labels, result)
+        parents = _check_taxonomy(directory, result)
+        contents, content_of_row = _read_records(directory, parents.keys(), result)
         _recount(contents, content_of_row, result)
+        _recount_people(contents, content_of_row, people, result)
         _check_manifest(manifest, result)
         _check_text_forms(directory, contents, content_of_row, result)
         if originals is not None:
-            _check_originals(contents, content_of_row, originals, result)
+            _check_originals(contents, content_of_row, originals, parents, result)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as error:
         # What cannot even be read does not hold; the error's own words could quote a record.
         result.blame(f"a file of the release is missing or damaged ({type(error).__name__})")
     return result
 
 
-def _check_taxonomy(directory: Path, result: Audit) -> set[str]:
-    """Check that the published taxonomy is one tree; return its labels."""
+def _check_taxonomy(directory: Path, result: Audit) -> dict[str, str | None]:
+    """Check that the published taxonomy is one tree; return the parent of each label."""
     table = pq.read_table(directory / "taxonomy.parquet").to_pydict()
     parent = dict(zip(table["label"], table["parent"], strict=True))
     with result.checking(f"the published taxonomy is one tree of {len(parent):,} labels"):
@@ -147,7 +170,7 @@ def _check_taxonomy(directory: Path, result: Audit) -> set[str]:
             result.blame("taxonomy.parquet has a label whose parent is not listed")
         if any(_is_above_itself(label, parent) for label in parent):
             result.blame("taxonomy.parquet has a cycle")
-    return set(parent)
+    return parent
 
 
 def _is_above_itself(label: str, parent: dict[str, str | None]) -> bool:
@@ -160,7 +183,7 @@ def _is_above_itself(label: str, parent: dict[str, str | None]) -> bool:
     return True
 
 
-def _read_records(directory: Path, labels: set[str], result: Audit) -> tuple[list[Record], list[int]]:
+def _read_records(directory: Path, labels: AbstractSet[str], result: Audit) -> tuple[list[Record], list[int]]:
     """Read the records; return the distinct ones and which of them each row is."""
     number: dict[Record, int] = {}
     content_of_row: list[int] = []
@@ -197,14 +220,14 @@ def _tuples(lists: pa.ListArray) -> Iterator[tuple[Any, ...]]:
     yield from (tuple(values[first - ends[0] : last - ends[0]]) for first, last in pairwise(ends))
 
 
-def _check_record(row: int, record: Record, labels: set[str], result: Audit) -> None:
+def _check_record(row: int, record: Record, labels: AbstractSet[str], result: Audit) -> None:
     """Check one distinct record: known labels, in order, none twice, each with a count."""
     items, counts = record
     if len(items) != len(counts) or any(count < 1 for count in counts):
         result.blame(f"row {row} has an item without a count of at least 1")
     if any(first >= second for first, second in pairwise(items)):
         result.blame(f"row {row} has items out of order or twice")
-    if not labels.issuperset(items):
+    if not labels >= set(items):
         result.blame(f"row {row} has an item that taxonomy.parquet does not list")
 
 
@@ -240,6 +263,39 @@ def _recount_itemsets(records: list[tuple[tuple[str, ...], int]], result: Audit)
             result.blame(f"{rare:,} sets of at most {m} labels occur in fewer than {k} records")
 
 
+def _recount_people(
+    contents: list[Record], content_of_row: list[int], people: Sequence[object] | None, result: Audit
+) -> None:
+    """Count the different people behind equal records, and hold the claim against them where it speaks of people."""
+    claim = result.claim
+    if people is None:
+        if claim.distinct == "people":
+            result.unchecked.append("how many different people share a record: only the private map tells")
+        return
+    if len(people) != len(content_of_row):
+        result.blame("the map does not give every published row exactly one owner")
+        return
+    sharing = Counter(content for content, _ in set(zip(content_of_row, people, strict=True)))
+    result.people_min = min(sharing.values(), default=0)
+    if claim.distinct == "people" and claim.kind == "k-anonymity":
+        with result.checking(
+            f"each distinct record is shared by at least {result.people_min:,} different people"
+        ):
+            rare = sum(number < claim.k for number in sharing.values())
+            if rare:
+                result.blame(f"{rare:,} distinct records are shared by fewer than {claim.k} different people")
+    if claim.distinct == "people" and claim.kind == "k^m-anonymity" and claim.m is not None:
+        with result.checking(
+            f"every set of at most {claim.m} labels belongs to at least {claim.k:,} different people"
+        ):
+            owned = ((contents[row][0], person) for row, person in zip(content_of_row, people, strict=True))
+            rare = rare_among_people(owned, claim.k, claim.m)
+            if rare:
+                result.blame(
+                    f"{rare:,} sets of at most {claim.m} labels belong to fewer than {claim.k} people"
+                )
+
+
 def _check_manifest(manifest: Manifest, result: Audit) -> None:
     """Compare what the manifest says with what was counted."""
     said = manifest.counts
@@ -248,8 +304,9 @@ def _check_manifest(manifest: Manifest, result: Audit) -> None:
             ("records_out", result.records),
             ("groups", result.classes),
             ("k_min", result.k_min),
+            ("people_min", result.people_min),
         ):
-            if getattr(said, name) != counted:
+            if counted is not None and getattr(said, name) != counted:
                 result.blame(f"the manifest's {name} is not what was counted ({counted:,})")
         if said.records_in != result.records + said.withheld:
             result.blame("the manifest's records_in is not records_out + withheld")
@@ -274,45 +331,53 @@ def _check_text_forms(
 
 
 def _check_originals(
-    contents: list[Record], content_of_row: list[int], originals: Originals, result: Audit
+    contents: list[Record],
+    content_of_row: list[int],
+    originals: Originals,
+    parents: dict[str, str | None],
+    result: Audit,
 ) -> None:
-    """Check that every row belongs to exactly one owner and generalizes what the owner has."""
+    """Check that every row belongs to exactly one owner and stands for what the owner has."""
     owned = [row for row in originals.row_of if row >= 0]
     if sorted(owned) != list(range(len(content_of_row))):
         result.blame("the map does not give every published row exactly one owner")
         return
-    node_of = _nodes_of_labels(originals.taxonomy, {label for items, _ in contents for label in items})
+    node_of = _nodes_of_labels(
+        originals.taxonomy, {label for items, _ in contents for label in items}, parents
+    )
     if node_of is None:
         result.blame("a published label is not in the originals' taxonomy")
         return
-    above = _Published(originals.taxonomy, node_of.values())
-    bags = [({node_of[label]: count for label, count in zip(*record, strict=True)}) for record in contents]
-    wanted = [_copies_below(bag, above) for bag in bags]
-    with result.checking(f"{len(owned):,} published records generalize their owners' originals"):
+    bags = [_bag_of(record, node_of) for record in contents]
+    if result.claim.within is None:
+        relation: Relation = Generalizing(originals.taxonomy, node_of.values())
+    else:
+        relation = Standing(originals.taxonomy, result.claim.within)
+    wanted = [relation.wanted(bag) for bag in bags]
+    with result.checking(f"{len(owned):,} published records {relation.verb} their owners' originals"):
         for row, bag in zip(originals.row_of, _original_bags(originals), strict=True):
-            if row >= 0 and not _generalizes(wanted[content_of_row[row]], bag, above):
-                result.blame(f"row {row} does not generalize its owner's record")
+            if row >= 0 and not relation.holds(wanted[content_of_row[row]], bag):
+                result.blame(f"row {row} does not {relation.verb} its owner's record")
 
 
-class _Published(dict[int, frozenset[int]]):
-    """The published nodes above a node, itself included, by node; found on first use."""
+def _nodes_of_labels(
+    taxonomy: Taxonomy, labels: Iterable[str], parents: dict[str, str | None]
+) -> dict[str, int] | None:
+    """Return the node of each label (of two that share it, the one above), or None if one is unknown.
 
-    def __init__(self, taxonomy: Taxonomy, nodes: Iterable[int]) -> None:
-        super().__init__({-1: frozenset()})
-        self.parent = taxonomy.parent
-        self.nodes = frozenset(nodes)
-
-    def __missing__(self, node: int) -> frozenset[int]:
-        above = self[int(self.parent[node])]
-        self[node] = above | {node} if node in self.nodes else above
-        return self[node]
+    A bag of alternatives, as ``{Wine:2, Vino:1}``, has no node: the one that it is published under stands in.
+    """
+    known = {name: parents[name] if _ALTERNATIVES.fullmatch(name) else name for name in labels}
+    nodes = pc.index_in(pa.array(known.values(), pa.string()), value_set=taxonomy.labels).to_pylist()
+    return None if None in nodes else dict(zip(known, nodes, strict=True))
 
 
-def _nodes_of_labels(taxonomy: Taxonomy, labels: Iterable[str]) -> dict[str, int] | None:
-    """Return the node of each label (of two that share it, the one above), or None if one is unknown."""
-    names = sorted(labels)
-    nodes = pc.index_in(pa.array(names, pa.string()), value_set=taxonomy.labels).to_pylist()
-    return None if None in nodes else dict(zip(names, nodes, strict=True))
+def _bag_of(record: Record, node_of: dict[str, int]) -> Bag:
+    """Return a published record as a bag of nodes."""
+    bag = Bag()
+    for label, count in zip(*record, strict=True):
+        bag[node_of[label]] += count
+    return bag
 
 
 def _original_bags(originals: Originals) -> Iterator[list[tuple[int, int]]]:
@@ -326,25 +391,3 @@ def _original_bags(originals: Originals) -> Iterator[list[tuple[int, int]]]:
         pairs = list(zip(nodes, data.counts[part].tolist(), strict=True))
         ends = (bounds - bounds[0]).tolist()
         yield from (pairs[a:b] for a, b in pairwise(ends))
-
-
-def _copies_below(bag: dict[int, int], above: _Published) -> dict[int, int]:
-    """For each published node, how many published copies lie in its subtree."""
-    copies = dict.fromkeys(bag, 0)
-    for node, count in bag.items():
-        for published in copies.keys() & above[node]:
-            copies[published] += count
-    return copies
-
-
-def _generalizes(wanted: dict[int, int], bag: list[tuple[int, int]], above: _Published) -> bool:
-    """Tell whether the owner has, below every published node, as many items as are published there.
-
-    By Hall's theorem on the family of subtrees this is the same as matching every published copy with an
-    item of the owner's below it (ALGORITHMS B); it suffices to look at the published nodes.
-    """
-    missing, published = dict(wanted), frozenset(wanted)
-    for node, count in bag:
-        for covering in published & above[node]:
-            missing[covering] -= count
-    return max(missing.values(), default=0) <= 0

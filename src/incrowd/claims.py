@@ -9,9 +9,10 @@ import msgspec
 
 from incrowd.errors import BadInputError
 
-__all__ = ["LEAST_K", "Claim", "Kind", "check_k"]
+__all__ = ["LEAST_K", "Claim", "Distinct", "Kind", "check_k"]
 
 Kind = Literal["k-anonymity", "k^m-anonymity", "none"]
+Distinct = Literal["records", "people"]
 LEAST_K = 2  # with 1 nobody shares anything
 
 NOT_PROMISED = {
@@ -54,29 +55,51 @@ class Claim(msgspec.Struct, frozen=True):
         What one record stands for: ``"user"``, ``"session"``, ``"record"``.
     m
         How many items an attacker may know, where the kind has such a bound.
+    distinct
+        What k counts: ``"records"`` (each a unit's), or ``"people"``, where a person may have several records.
+    within
+        Published items may be others than the owner's own, but each stands for one of the owner's that is at
+        most so many steps away in the taxonomy (ssc.txt, section III). None: they are the owner's own items, or
+        something above them in the taxonomy.
     """
 
     kind: Kind
     k: int = 1
     unit: str = "record"
     m: int | None = None
+    distinct: Distinct = "records"
+    within: int | None = None
 
     @property
     def in_words(self) -> str:
-        """The promise as a sentence."""
+        """The promise as a sentence or two."""
         if self.kind == "none":
             return "Nothing is promised of this release."
-        owners = "original records" if self.unit == "record" else f"{self.unit}s"
+        what = "Every published record is"
         if self.kind == "k^m-anonymity":
-            return (
-                f"Any {self.m} published items that occur together are shared by at least {self.k} {owners}."
-            )
-        return f"Every published record is shared by at least {self.k} {owners}."
+            what = f"Any {self.m} published items that occur together are"
+        return f"{what} shared by at least {self.k} {self._sharers}.{self._nearness}"
+
+    @property
+    def _sharers(self) -> str:
+        if self.distinct == "people":
+            return f"different people (and so by at least {self.k} {self.unit}s)"
+        return "original records" if self.unit == "record" else f"{self.unit}s"
+
+    @property
+    def _nearness(self) -> str:
+        if self.within is None:
+            return ""
+        return f" Its items stand for items of theirs at most {self.within} steps away in the taxonomy."
 
     @property
     def not_promised(self) -> tuple[str, ...]:
         """What a reader must not conclude from the promise."""
         caveats = NOT_PROMISED[self.kind]
-        if self.unit == "session" and self.kind != "none":
+        if self.kind == "none":
+            return caveats
+        if self.within is not None:
+            caveats = ("A person may never have had the very item that is published.", *caveats)
+        if self.unit == "session" and self.distinct == "records":
             caveats = ("Records are sessions: several records of a class may be one person's.", *caveats)
         return caveats

@@ -201,7 +201,7 @@ def run_comparison(job: Job, methods: Sequence[Setting], ks: Sequence[int], watc
             rejects_file = write_rejects(job, log)
         _prepare(job, methods, clock)
         clock.step("anonymize")
-        runs = _all_runs(grounded, methods, ks, job.seed, watcher)
+        runs = _all_runs(grounded, methods, ks, job, watcher)
     # The step is called audit in a release; here it is a part of each run.
     seconds = {name: clock.seconds[name] for name in ("read", "taxonomy", "compile", "load")}
     seconds |= {"runs": clock.seconds["anonymize"], "total": clock.seconds["total"]}
@@ -262,7 +262,7 @@ def _prepare(job: Job, methods: Sequence[Setting], clock: Clock) -> None:
 
 
 def _all_runs(
-    grounded: Grounded, methods: Sequence[Setting], ks: Sequence[int], seed: int, watcher: Watcher
+    grounded: Grounded, methods: Sequence[Setting], ks: Sequence[int], job: Job, watcher: Watcher
 ) -> list[Run]:
     """Run all there is to run, methods of the same promise together; refuse if nothing came of it."""
     kinds = get_args(Kind)
@@ -271,14 +271,14 @@ def _all_runs(
     todo = list(product(ordered, ks))
     for setting, k in todo:
         watcher.reading(len(runs), len(todo))
-        runs.append(_run(grounded, setting, k, seed))
+        runs.append(_run(grounded, setting, k, job))
     watcher.reading(len(runs), len(todo))
     if all(run.holds is None for run in runs):
         raise BadInputError(f"no method could run; {runs[0].label} with k = {runs[0].k}: {runs[0].error}")
     return runs
 
 
-def _run(grounded: Grounded, setting: Setting, k: int, seed: int) -> Run:
+def _run(grounded: Grounded, setting: Setting, k: int, job: Job) -> Run:
     """Run one method with one k and audit what it would publish."""
     failed = Run(
         label=setting.label,
@@ -291,7 +291,13 @@ def _run(grounded: Grounded, setting: Setting, k: int, seed: int) -> Run:
     begun = time.perf_counter()
     try:
         release = anonymize(
-            grounded.transactions, grounded.taxonomy, k=k, method=setting.method, seed=seed, **own
+            grounded.transactions,
+            grounded.taxonomy,
+            k=k,
+            method=setting.method,
+            seed=job.seed,
+            distinct=job.distinct,
+            **own,
         )
         seconds = time.perf_counter() - begun
         return _measured(failed, release, seconds)

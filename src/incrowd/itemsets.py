@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
-__all__ = ["rare_itemsets"]
+__all__ = ["rare_among_people", "rare_itemsets"]
 
 Ids = tuple[int, ...]
 
@@ -30,6 +30,40 @@ def rare_itemsets(records: Iterable[tuple[Sequence[str], int]], k: int, m: int) 
     longest = max(map(len, rows), default=0)
     tails = _tails(rows)
     return sum(_rare_of_size(tails, size, k) for size in range(1, min(m, longest) + 1))
+
+
+def rare_among_people(records: Iterable[tuple[Sequence[str], object]], k: int, m: int) -> int:
+    """Count the sets of at most m distinct labels that occur, but with fewer than k different people.
+
+    Parameters
+    ----------
+    records
+        Labels of a record, and whose it is; a person may have several.
+    k
+        The least number of people.
+    m
+        The most labels in a set.
+    """
+    number: defaultdict[object, int] = defaultdict(lambda: len(number))
+    owned = sorted({(number[person], tuple(sorted(set(labels)))) for labels, person in records})
+    tails: defaultdict[str, list[tuple[int, tuple[str, ...]]]] = defaultdict(list)
+    for person, labels in owned:
+        for place, label in enumerate(labels, 1):
+            tails[label].append((person, labels[place:]))
+    return sum(_rare_behind(behind, k, m) for behind in tails.values())
+
+
+def _rare_behind(behind: list[tuple[int, tuple[str, ...]]], k: int, m: int) -> int:
+    """Count the rare sets that begin with one label, given what stands behind it, person by person."""
+    people: Counter[tuple[str, ...]] = Counter()
+    last: dict[tuple[str, ...], int] = {}
+    for person, tail in behind:
+        for size in range(min(m, len(tail) + 1)):
+            for others in combinations(tail, size):
+                if last.get(others) != person:
+                    last[others] = person
+                    people[others] += 1
+    return sum(times < k for times in people.values())
 
 
 def _rows(records: Iterable[tuple[Sequence[str], int]]) -> Counter[Ids]:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, Self, get_args
 
-from incrowd.anonymization import anonymize
+from incrowd.anonymization import anonymize, counted_by
+from incrowd.claims import Distinct
 from incrowd.errors import BadInputError, IncrowdError, check_choice
 from incrowd.kernels.jit import is_compiled, note_compiled
 from incrowd.logs import Log, parse_columns, parse_unit, read_log
@@ -63,6 +64,7 @@ class Job:
     format: str = "auto"
     columns: str | None = None
     unlisted: Unlisted | None = None
+    distinct: Distinct | None = None
     seed: int = 0
     parameters: Mapping[str, str] = field(default_factory=dict)
     text_forms: Sequence[str] = ()
@@ -112,10 +114,11 @@ def peak_megabytes() -> float:
 
 
 def check_input(job: Job) -> None:
-    """Refuse a unit or a way with unlisted items that does not exist, before anything is read."""
+    """Refuse choices that do not exist, before anything is read."""
     parse_unit(job.unit)
-    if job.unlisted is not None:
-        check_choice("unlisted", job.unlisted, get_args(Unlisted))
+    for name, value, choice in (("unlisted", job.unlisted, Unlisted), ("distinct", job.distinct, Distinct)):
+        if value is not None:
+            check_choice(name, value, get_args(choice))
 
 
 def open_log(job: Job, watcher: Watcher) -> Log:
@@ -145,7 +148,7 @@ def _place(job: Job, log: Log, clock: Clock) -> Grounded:
         raise BadInputError(_nothing_left(job, log))
     clock.step("taxonomy")
     grounded = open_taxonomy(_taxonomy(job, log), transactions, unlisted=job.unlisted)
-    filled_rows(grounded.transactions, job.k)
+    filled_rows(counted_by(grounded.transactions, job.distinct), job.k)
     return grounded
 
 
@@ -188,9 +191,12 @@ def _taxonomy(job: Job, log: Log) -> str:
 
 def _kernels_of(job: Job) -> str:
     """Return a name for what the job compiles: the method with its parameters."""
-    return "-".join(
-        [job.method, *(str(value) for value in read_parameters(job.method, job.parameters).values())]
-    )
+    own = map(str, read_parameters(job.method, job.parameters).values())
+    return "-".join([job.method, *own, *(["people"] if _counts_people(job) else [])])
+
+
+def _counts_people(job: Job) -> bool:
+    return job.unit != "user" and job.distinct != "records"
 
 
 def kernels_are_compiled(job: Job) -> bool:
@@ -200,7 +206,8 @@ def kernels_are_compiled(job: Job) -> bool:
 
 def load_kernels(job: Job) -> None:
     """Run the method on next to nothing, so that compiling or loading its kernels is not counted as its time."""
-    rows = Transactions.from_rows([["1", "2"], ["1", "2"], ["2", "2", "3"], ["3"]])
+    people = ["a", "a", "b", "b"] if _counts_people(job) else None
+    rows = Transactions.from_rows([["1", "2"], ["1", "2"], ["2", "2", "3"], ["3"]], people=people)
     own: Mapping[str, Any] = job.parameters
     _ = anonymize(rows, balanced(rows, 2), k=2, method=job.method, **own).losses
     note_compiled(_kernels_of(job))

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from incrowd.claims import Claim, Kind
+from incrowd.claims import Claim, Distinct, Kind
 from incrowd.errors import BadInputError, ClaimError
 
 __all__ = ["RELEASE_FORMAT", "Counts", "Manifest", "SpelledClaim", "read_manifest"]
@@ -25,26 +25,34 @@ class SpelledClaim(msgspec.Struct):
     in_words: str
     not_promised: list[str]
     m: int | None = None
+    distinct: Distinct = "records"
+    within: int | None = None
 
     @classmethod
     def of(cls, claim: Claim) -> SpelledClaim:
         """Spell a claim out."""
-        return cls(claim.kind, claim.k, claim.unit, claim.in_words, list(claim.not_promised), claim.m)
+        return cls(
+            **msgspec.structs.asdict(claim), in_words=claim.in_words, not_promised=list(claim.not_promised)
+        )
 
     @property
     def claim(self) -> Claim:
         """The claim itself."""
-        return Claim(self.kind, self.k, self.unit, self.m)
+        return Claim(self.kind, self.k, self.unit, self.m, self.distinct, self.within)
 
 
 class Counts(msgspec.Struct):
-    """How many records came in, went out and were withheld; distinct ones; the smallest class; labels."""
+    """How many records came in, went out and were withheld; distinct ones; the smallest class; labels.
+
+    `k_min` is the least number of records in a class, `people_min` the least number of different people.
+    """
 
     records_in: int
     records_out: int
     withheld: int
     groups: int
     k_min: int
+    people_min: int
     labels: int
 
 

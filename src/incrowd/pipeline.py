@@ -27,8 +27,8 @@ from incrowd.job import (
 )
 from incrowd.logs import Log, parse_columns, read_log
 from incrowd.manifest import read_manifest
-from incrowd.methods import read_parameters
-from incrowd.release import Release, check_map, check_out, read_map
+from incrowd.methods import Progress, read_parameters
+from incrowd.release import PrivateMap, Release, check_map, check_out, read_map
 from incrowd.report.page import Cost
 from incrowd.taxonomy import Grounded, open_taxonomy
 from incrowd.textforms import check_forms
@@ -85,7 +85,7 @@ def run_job(job: Job, watcher: Watcher) -> Outcome:
         clock.step("load" if kernels_are_compiled(job) else "compile")
         load_kernels(job)
         clock.step("anonymize")
-        release = _release(job, log, grounded)
+        release = _release(job, log, grounded, watcher.reading)
         result = release.write(
             job.out,
             force=job.force,
@@ -111,17 +111,21 @@ def audit_release(
     watcher: Watcher,
 ) -> Audit:
     """Recount a release, against the originals and the private map where they are given."""
-    if (original is None) != (private_map is None):
-        raise BadInputError("--original and --private-map go together: give both, or neither")
-    if original is None or private_map is None:
+    if private_map is None:
+        if original is not None:
+            raise BadInputError("--original needs --private-map: it says which record is whose")
         watcher.step("audit")
         return audit(directory)
+    owned = read_map(private_map)
+    if original is None:
+        watcher.step("audit")
+        return audit(directory, people=owned.people)
     made = read_manifest(directory).parameters
     if not {"unit", "items", "sets", "taxonomy", "unlisted"} <= made.keys():
         raise BadInputError(
             f"{directory} was not made from a file: its manifest does not say how to read one"
         )
-    rows, notes = read_map(private_map)
+    notes = owned.notes
     watcher.step("read")
     columns = parse_columns(notes["columns"]) if notes.get("columns") else None
     how = notes.get("format", "auto")
@@ -131,15 +135,16 @@ def audit_release(
     source = taxonomy or notes.get("taxonomy") or made["taxonomy"]
     grounded = open_taxonomy(source, transactions, unlisted=made["unlisted"])
     watcher.step("audit")
-    return _audit_against(directory, grounded, rows)
+    return _audit_against(directory, grounded, owned)
 
 
-def _audit_against(directory: Path, grounded: Grounded, rows: dict[str, int]) -> Audit:
+def _audit_against(directory: Path, grounded: Grounded, owned: PrivateMap) -> Audit:
     """Audit a release against originals that were read again and a map of owners to rows."""
     owners = grounded.transactions.owners.to_pylist()
-    row_of = [rows.get(owner, -1) for owner in owners]
-    result = audit(directory, originals=Originals(grounded.transactions, grounded.taxonomy, row_of))
-    strangers = rows.keys() - set(owners)
+    row_of = [owned.row_of_owner.get(owner, -1) for owner in owners]
+    originals = Originals(grounded.transactions, grounded.taxonomy, row_of)
+    result = audit(directory, originals=originals, people=owned.people)
+    strangers = owned.row_of_owner.keys() - set(owners)
     if strangers:
         result.blame(f"the private map names {len(strangers):,} owners that the originals do not have")
     return result
@@ -156,10 +161,17 @@ def _check(job: Job) -> None:
         check_map(job.private_map, job.out, force=job.force)
 
 
-def _release(job: Job, log: Log, grounded: Grounded) -> Release:
+def _release(job: Job, log: Log, grounded: Grounded, progress: Progress) -> Release:
     own: Mapping[str, Any] = job.parameters
     release = anonymize(
-        grounded.transactions, grounded.taxonomy, k=job.k, method=job.method, seed=job.seed, **own
+        grounded.transactions,
+        grounded.taxonomy,
+        k=job.k,
+        method=job.method,
+        seed=job.seed,
+        distinct=job.distinct,
+        progress=progress,
+        **own,
     )
     how = {
         "items": job.items or ("raw" if log.is_baskets else "nouns"),

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["RECORDS_SCHEMA", "Records", "records_of"]
+__all__ = ["RECORDS_SCHEMA", "Records", "published_labels", "records_of"]
 
 Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]
@@ -91,14 +91,34 @@ def _lists(start: Ints64, chosen: Ints64) -> tuple[Ints64, Ints64]:
     return offsets, np.arange(offsets[-1]) + np.repeat(start[chosen] - offsets[:-1], lengths)
 
 
+def published_labels(classes: Classes, taxonomy: Taxonomy) -> pa.Array:
+    """Return what each entry of ``classes.nodes`` is published as.
+
+    A bag of alternatives is written as in ssc.txt, ``{Wine:2, Vino:1}``: the most frequent first.
+    """
+    bags = classes.alternatives
+    if bags is None:
+        return taxonomy.labels_of(classes.nodes)
+    names = taxonomy.labels_of(bags.nodes).to_pylist()
+    times = bags.counts.tolist()
+    spelled = []
+    for first, stop in pairwise(bags.start.tolist()):
+        ranked = sorted(
+            zip(times[first:stop], names[first:stop], strict=True), key=lambda one: (-one[0], one[1])
+        )
+        inside = ", ".join(f"{name}:{count}" for count, name in ranked)
+        spelled.append(f"{{{inside}}}" if len(ranked) > 1 else ranked[0][1])
+    return pa.array(spelled, pa.string())
+
+
 def _ranked_labels(classes: Classes, taxonomy: Taxonomy) -> tuple[pa.Array, Ints32]:
     """Return the published labels, sorted, and the rank of the label of each entry of ``classes.nodes``."""
-    used, entry = np.unique(classes.nodes, return_inverse=True)
-    names = taxonomy.labels_of(used.astype(np.int32))
-    labels = pc.unique(names)
-    labels = labels.take(pc.sort_indices(labels))
-    rank = pc.index_in(names, value_set=labels).to_numpy(zero_copy_only=False).astype(np.int32)
-    return labels, rank[entry]
+    entries = published_labels(classes, taxonomy).dictionary_encode()
+    names = entries.dictionary
+    order = pc.sort_indices(names)
+    rank = np.empty(len(names), dtype=np.int32)
+    rank[order.to_numpy(zero_copy_only=False)] = np.arange(len(names), dtype=np.int32)
+    return names.take(order), rank[entries.indices.to_numpy(zero_copy_only=False)]
 
 
 def _by_label(classes: Classes, rank: Ints32) -> tuple[Ints64, Ints32, Ints32]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -21,16 +22,19 @@ from incrowd.folder import appearing, check_free
 from incrowd.manifest import RELEASE_FORMAT, Counts, Manifest, SpelledClaim, read_manifest
 from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.metrics import Losses, measure_losses
-from incrowd.records import RECORDS_SCHEMA, Records, records_of
+from incrowd.records import RECORDS_SCHEMA, Records, published_labels, records_of
 from incrowd.report.page import Cost, render_report
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.textforms import check_forms, text_of
 from incrowd.transactions import Transactions
 from incrowd.version import __version__
 
-__all__ = ["Release", "check_map", "check_out", "is_release", "read_map"]
+__all__ = ["PrivateMap", "Release", "check_map", "check_out", "is_release", "read_map"]
 
-MAP_SCHEMA = pa.schema([("owner", pa.string()), ("row", pa.int64())])
+TAXONOMY_SCHEMA = pa.schema(
+    [("label", pa.string()), ("parent", pa.string()), ("level", pa.int32()), ("leaves", pa.int32())]
+)
+MAP_SCHEMA = pa.schema([("owner", pa.string()), ("row", pa.int64()), ("person", pa.string())])
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +77,18 @@ class Release:
             withheld=self.classes.withheld,
             groups=len(self.records),
             k_min=int(self.records.sizes.min(initial=self.records.rows)),
+            people_min=self.people_min,
             labels=len(self.records.labels),
         )
+
+    @cached_property
+    def people_min(self) -> int:
+        """The least number of different people who share a record."""
+        row_of, person = self.records.row_of, self.transactions.person
+        record_of_row = np.repeat(np.arange(len(self.records)), self.records.sizes)
+        published = row_of != WITHHELD
+        pairs = np.unique(np.stack([record_of_row[row_of[published]], person[published]]), axis=1)
+        return int(np.bincount(pairs[0]).min(initial=len(self.transactions)))
 
     @property
     def account(self) -> tuple[str, ...]:
@@ -90,6 +104,7 @@ class Release:
             f"{placed} {shape}.",
             f"Took {counts.records_in:,} records.{withheld}",
             f"{grouped} {outcome}.",
+            *self.classes.notes,
         )
 
     def table(self) -> pa.Table:
@@ -193,21 +208,45 @@ class Release:
         nodes = nodes[~own_leaf]
         above = tree.parent[nodes]
         parents = tree.labels_of(np.maximum(above, 0)).to_pylist()
+        table = pa.table(
+            [
+                tree.labels_of(nodes),
+                pa.array([p if a >= 0 else None for p, a in zip(parents, above, strict=True)], pa.string()),
+                pa.array(tree.level[nodes], pa.int32()),
+                pa.array(tree.last_leaf[nodes] - tree.first_leaf[nodes], pa.int32()),
+            ],
+            schema=TAXONOMY_SCHEMA,
+        )
+        return pa.concat_tables([table, self._alternatives_table()])
+
+    def _alternatives_table(self) -> pa.Table:
+        """Return a row for each published bag of alternatives, below the least node above all of them."""
+        bags = self.classes.alternatives
+        if bags is None:
+            return TAXONOMY_SCHEMA.empty_table()
+        several = np.flatnonzero(np.diff(bags.start) > 1)
+        labels = published_labels(self.classes, self.taxonomy).take(pa.array(several))
+        first = np.unique(
+            labels.dictionary_encode().indices.to_numpy(zero_copy_only=False), return_index=True
+        )[1]
+        entries = several[first]
+        nodes = self.classes.nodes[entries]
         return pa.table(
-            {
-                "label": tree.labels_of(nodes),
-                "parent": pa.array(
-                    [p if a >= 0 else None for p, a in zip(parents, above, strict=True)], pa.string()
-                ),
-                "level": pa.array(tree.level[nodes], pa.int32()),
-                "leaves": pa.array(tree.last_leaf[nodes] - tree.first_leaf[nodes], pa.int32()),
-            }
+            [
+                labels.take(pa.array(first)),
+                self.taxonomy.labels_of(nodes),
+                pa.array(self.taxonomy.level[nodes] + 1, pa.int32()),
+                pa.array(np.diff(bags.start)[entries], pa.int32()),
+            ],
+            schema=TAXONOMY_SCHEMA,
         )
 
     def _audit(self, draft: Path) -> Audit:
-        originals = Originals(self.transactions, self.taxonomy, self.records.row_of.tolist())
+        row_of = self.records.row_of.tolist()
+        originals = Originals(self.transactions, self.taxonomy, row_of)
+        people = _people_of_rows(zip(row_of, self.transactions.person.tolist(), strict=True))
         try:
-            result = audit(draft, originals=originals)
+            result = audit(draft, originals=originals, people=people)
         except IncrowdError as error:
             raise ClaimError(f"the release could not be audited, so nothing was published: {error}") from None
         if not result.holds:
@@ -217,10 +256,11 @@ class Release:
         return result
 
     def _write_map(self, path: Path, notes: Mapping[str, str], *, force: bool) -> None:
-        rows = self.records.row_of
+        rows, owners = self.records.row_of, self.transactions.owners
         published = pa.array(np.flatnonzero(rows != WITHHELD))
+        people = owners if self.transactions.people is None else self.transactions.people
         table = pa.table(
-            [self.transactions.owners.take(published), pa.array(rows).take(published)],
+            [owners.take(published), pa.array(rows).take(published), people.take(published)],
             schema=MAP_SCHEMA.with_metadata(dict(notes)),
         )
         with appearing(path, replaces=_is_map if force else None) as draft:
@@ -271,8 +311,24 @@ def check_map(path: Path, out: Path, *, force: bool) -> None:
     check_free(path, force=force, ours=_is_map, what="private map")
 
 
-def read_map(path: Path) -> tuple[dict[str, int], dict[str, str]]:
-    """Read a private map: the row of each owner, and the notes for reading the originals again."""
+def _people_of_rows(owned: Iterable[tuple[int, Any]]) -> list[Any]:
+    """Return the person behind each published row, from pairs of row (-1: none) and person."""
+    return [
+        person
+        for row, person in sorted(((row, person) for row, person in owned if row >= 0), key=itemgetter(0))
+    ]
+
+
+class PrivateMap(NamedTuple):
+    """Who is who: the row of each owner, the person behind each row, notes for reading the originals again."""
+
+    row_of_owner: dict[str, int]
+    people: list[str]
+    notes: dict[str, str]
+
+
+def read_map(path: Path) -> PrivateMap:
+    """Read a private map."""
     try:
         table = pq.read_table(path)
     except (OSError, pa.ArrowException):
@@ -280,9 +336,11 @@ def read_map(path: Path) -> tuple[dict[str, int], dict[str, str]]:
             f"private map {path} cannot be read; give the file that --private-map wrote"
         ) from None
     if table.schema.names != MAP_SCHEMA.names:
-        raise BadInputError(f"private map {path} must have the columns owner and row")
+        raise BadInputError(f"private map {path} must have the columns owner, row and person")
     notes = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
-    return dict(zip(table["owner"].to_pylist(), table["row"].to_pylist(), strict=True)), notes
+    owner, row, person = (table[name].to_pylist() for name in MAP_SCHEMA.names)
+    people = _people_of_rows(zip(row, person, strict=True))
+    return PrivateMap(dict(zip(owner, row, strict=True)), people, notes)
 
 
 def _is_map(path: Path) -> bool:

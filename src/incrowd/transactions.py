@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,9 @@ class Transactions:
         What a row stands for: ``"user"``, ``"session:1800"``, ``"record"``.
     account
         What was done to the input, in order, in plain words and numbers.
+    people
+        Whose each row is, where several rows may be one person's (sessions); None: each row is a person's own.
+        Private, as the owners are.
     """
 
     indptr: Ints64
@@ -45,6 +49,7 @@ class Transactions:
     owners: pa.Array
     unit: str = "record"
     account: tuple[str, ...] = field(default=())
+    people: pa.Array | None = None
 
     def __post_init__(self) -> None:
         for name in ("indptr", "items", "counts"):
@@ -53,7 +58,13 @@ class Transactions:
             object.__setattr__(self, name, view)
 
     @classmethod
-    def from_rows(cls, rows: Iterable[Sequence[str]], *, owners: Sequence[str] | None = None) -> Transactions:
+    def from_rows(
+        cls,
+        rows: Iterable[Sequence[str]],
+        *,
+        owners: Sequence[str] | None = None,
+        people: Sequence[str] | None = None,
+    ) -> Transactions:
         """Build transactions from in-memory bags of strings (repeats count)."""
         bags = [sorted(row) for row in rows]
         vocabulary = sorted({item for bag in bags for item in bag})
@@ -71,6 +82,7 @@ class Transactions:
             np.array(counts, dtype=np.int32),
             pa.array(vocabulary, pa.string()),
             pa.array(names, pa.string()),
+            people=None if people is None else pa.array(people, pa.string()),
         )
 
     def __len__(self) -> int:
@@ -86,6 +98,13 @@ class Transactions:
         """Items in each row, repeats counted."""
         total = np.concatenate(([0], np.cumsum(self.counts, dtype=np.int64)))
         return np.diff(total[self.indptr])
+
+    @cached_property
+    def person(self) -> Ints32:
+        """A number for the person behind each row."""
+        if self.people is None:
+            return np.arange(len(self), dtype=np.int32)
+        return np.array(self.people.dictionary_encode().indices, dtype=np.int32)
 
     @property
     def empty_rows(self) -> int:

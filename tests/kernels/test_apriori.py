@@ -15,7 +15,7 @@ def lifted(case: Case, m: int) -> tuple[Rows, Tree, Cover]:
     """Run the kernel for the sizes 1 to m."""
     data = case.grounded()
     rows, tree = leaf_rows(*data[:2]), tree_arrays(data.taxonomy)
-    now = cover(rows, tree)
+    now = cover(rows, tree, data.transactions.person, several=False)
     for size in range(1, m + 1):
         lift_rare(now, tree, case.k, size)
     return rows, tree, now

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from incrowd.kernels.arrays import Rows, Tree, leaf_rows, tree_arrays
-from incrowd.kernels.partition import CLOSED, Groups, compact, split_rows, whole
+from incrowd.kernels.arrays import Rows, Tree, compact, leaf_rows, tree_arrays
+from incrowd.kernels.partition import CLOSED, Groups, split_rows, whole
 from strategies import Case, cases, children_of, large_cases, taxonomy_of, trees
 
 

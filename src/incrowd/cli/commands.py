@@ -135,7 +135,8 @@ def audit(
 ) -> None:
     """Recount the release in DIRECTORY. Exit code 0: the claim holds; 1: it does not.
 
-    With --original and --private-map, each published record is also held against its owner's.
+    With --private-map, the different people who share each record are counted too; with --original besides,
+    each published record is held against its owner's.
     """
     from incrowd.cli.watch import Watch
     from incrowd.pipeline import audit_release

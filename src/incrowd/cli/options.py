@@ -73,6 +73,10 @@ INPUT_OPTIONS = (
         help="Whom a record stands for: user, or session:GAP as in session:30m.",
     ),
     click.option(
+        "--distinct",
+        help="What k counts where a person has several records: people or records.  [default: people]",
+    ),
+    click.option(
         "--sets", is_flag=True, help="Count each item once per record instead of as often as it occurs."
     ),
     click.option(

@@ -45,12 +45,20 @@ class Cover(NamedTuple):
     loss: Ints64
     full_loss: Ints64
     lifted_to: Ints32  # the last node that each row was generalized to
+    person: Ints32  # whose each row is; the rows of a person are neighbours
+    people: Ints64  # different people who hold each node of the cut
+    several: bool  # whether a person may have several rows
 
 
 class Scratch(NamedTuple):
-    """Working space of a search: a counter for each node (0 between uses), and the nodes counted."""
+    """Working space of a search: counters of rows and people for each node (0 between uses), the nodes counted.
+
+    ``last`` is the person counted last for each node: a person's rows come one after the other.
+    """
 
     times: Ints64
+    people: Ints64
+    last: Ints64
     counted: Ints32
 
 
@@ -69,8 +77,8 @@ class Stack(NamedTuple):
     place: Ints64
 
 
-def cover(rows: Rows, tree: Tree) -> Cover:
-    """Return the data as it is: every leaf is on the cut."""
+def cover(rows: Rows, tree: Tree, person: Ints32, several: bool) -> Cover:  # noqa: FBT001
+    """Return the data as it is: every leaf is on the cut. The rows of a person must be neighbours."""
     nodes, leaves, length = len(tree.parent), len(tree.leaf_nodes), np.diff(rows.start)
     held = np.bincount(rows.leaf, minlength=leaves)
     occurrences = np.zeros(leaves + 1, np.int64)
@@ -78,6 +86,10 @@ def cover(rows: Rows, tree: Tree) -> Cover:
     below = np.cumsum(occurrences)
     support = np.zeros(nodes, np.int64)
     support[tree.leaf_nodes] = held
+    people = support.copy()
+    if several:
+        pairs = np.unique(rows.leaf * (person.max() + np.int64(1)) + np.repeat(person, length))
+        people[tree.leaf_nodes] = np.bincount(pairs // (person.max() + np.int64(1)), minlength=leaves)
     return Cover(
         rows.start,
         length,
@@ -89,16 +101,25 @@ def cover(rows: Rows, tree: Tree) -> Cover:
         np.zeros(nodes, np.int64),
         tree.weight * (below[tree.last_leaf] - below[tree.first_leaf]),
         np.full(len(length), -1, np.int32),
+        person,
+        people,
+        several,
     )
 
 
 @kernel
 def lift_rare(data: Cover, tree: Tree, k: int, size: int) -> None:
-    """Move the cut up until at least k rows share each itemset of `size` nodes that occurs.
+    """Move the cut up until at least k people share each itemset of `size` nodes that occurs.
 
-    All smaller itemsets must be so already, and at least k rows hold anything.
+    All smaller itemsets must be so already, and at least k people have anything.
     """
-    work = Scratch(np.zeros(len(tree.parent), np.int64), np.empty(len(tree.leaf_nodes), np.int32))
+    nodes = len(tree.parent)
+    work = Scratch(
+        np.zeros(nodes, np.int64),
+        np.zeros(nodes, np.int64),
+        np.full(nodes, -1, np.int64),
+        np.empty(len(tree.leaf_nodes), np.int32),
+    )
     found = np.empty(size, np.int32)
     leaf = 0
     while leaf < len(data.on_cut):
@@ -112,7 +133,7 @@ def _find_rare(data: Cover, tree: Tree, first: int, k: int, found: Ints32, work:
     """Find the first rare itemset whose first node is `first`; write it to `found`."""
     found[0], size = first, len(found)
     if size == 1:
-        return bool(0 < data.support[first] < k)
+        return bool(0 < data.people[first] < k)
     stack, parts = _holders(data, tree, first, size), 1
     while parts > 0:
         top = parts - 1
@@ -172,15 +193,21 @@ def _stack(parts: int, entries: int) -> Stack:
 def _count_next(data: Cover, stack: Stack, part: int, room: int, work: Scratch) -> int:
     """Count the nodes that may come next in a part, with `room` more behind; return how many there are."""
     times, counted, distinct = work.times, work.counted, 0
+    people, last = work.people, work.last
     start, length, nodes = data.start, data.length, data.node
     for i in range(stack.begin[part], stack.begin[part + 1]):
         row = stack.row[i]
+        person = data.person[row]
         for at in range(stack.place[i], start[row] + length[row] - room):
             node = nodes[at]
             if times[node] == 0:
                 counted[distinct] = node
                 distinct += 1
+                last[node] = -1
             times[node] += 1
+            if last[node] != person:
+                last[node] = person
+                people[node] += 1
     return distinct
 
 
@@ -204,20 +231,20 @@ def _push_next(data: Cover, stack: Stack, part: int, room: int, counted: int, wo
             stack.row[place], stack.place[place] = row, at + 1
             times[data.node[at]] += 1
     for i in range(counted):
-        times[work.counted[i]] = 0
+        times[work.counted[i]] = work.people[work.counted[i]] = 0
     stack.depth[part] = OPENED
     return top + counted
 
 
 @helper
 def _first_below(work: Scratch, counted: int, k: int) -> int:
-    """Return the first node that was counted less than k times, or -1; clear the counters."""
+    """Return the first node that fewer than k people have, or -1; clear the counters."""
     first = -1
     for i in range(counted):
         node = work.counted[i]
-        if work.times[node] < k and (first < 0 or node < first):
+        if work.people[node] < k and (first < 0 or node < first):
             first = node
-        work.times[node] = 0
+        work.times[node] = work.people[node] = 0
     return first
 
 
@@ -265,12 +292,35 @@ def _lift(data: Cover, tree: Tree, node: int) -> None:
                 _replace(data, tree, row, node)
         leaf = tree.last_leaf[old]
     data.support[node] = filled - data.holder_start[first]
+    _count_people(data, node, data.holder_start[first], filled)
     for leaf in range(first, last):
         data.on_cut[leaf] = node
     increase, above = data.full_loss[node] - data.loss[node], node
     while above >= 0:
         data.loss[above] += increase
         above = tree.parent[above]
+
+
+@helper
+def _count_people(data: Cover, node: int, begin: int, stop: int) -> None:
+    """Count the different people among a node's rows; where there may be fewer than rows, put them in order."""
+    data.people[node] = stop - begin
+    if not data.several:
+        return
+    holder = data.holder
+    gap = (stop - begin) // 2
+    while gap > 0:  # Shell's sort
+        for i in range(begin + gap, stop):
+            moving, at = holder[i], i
+            while at - gap >= begin and holder[at - gap] > moving:
+                holder[at] = holder[at - gap]
+                at -= gap
+            holder[at] = moving
+        gap //= 2
+    data.people[node] = 0
+    for i in range(begin, stop):
+        if i == begin or data.person[holder[i]] != data.person[holder[i - 1]]:
+            data.people[node] += 1
 
 
 @helper

@@ -11,7 +11,7 @@ from incrowd.kernels.jit import helper, kernel
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.transactions import Transactions
 
-__all__ = ["Rows", "Tree", "first_at_least", "leaf_rows", "tree_arrays"]
+__all__ = ["Rows", "Tree", "compact", "first_at_least", "leaf_rows", "lm_drops", "tree_arrays"]
 
 SHORT = 8  # so few values are looked through faster than halved
 
@@ -80,6 +80,26 @@ def tree_arrays(taxonomy: Taxonomy) -> Tree:
         taxonomy.ways_down,
         np.where(taxonomy.is_leaf, 0, leaves),
     )
+
+
+def lm_drops(taxonomy: Taxonomy) -> Ints64:
+    """Return (M - 1) * (LM(parent v) - LM(v)) for each node, a whole number; 0 for the root."""
+    leaves = (taxonomy.last_leaf - taxonomy.first_leaf).astype(np.int64)
+    return np.where(taxonomy.parent < 0, 0, leaves[np.maximum(taxonomy.parent, 0)] - leaves)
+
+
+@kernel
+def compact(rows: Rows, order: Ints64) -> Rows:
+    """Copy the rows listed in `order` behind one another."""
+    start = np.zeros(len(order) + 1, np.int64)
+    for i in range(len(order)):
+        start[i + 1] = start[i] + rows.start[order[i] + 1] - rows.start[order[i]]
+    leaf, times = np.empty(start[-1], np.int32), np.empty(start[-1], np.int32)
+    for i in range(len(order)):
+        shift = rows.start[order[i]] - start[i]
+        for at in range(start[i], start[i + 1]):
+            leaf[at], times[at] = rows.leaf[at + shift], rows.times[at + shift]
+    return Rows(start, leaf, times)
 
 
 @helper

@@ -24,7 +24,7 @@ from incrowd.kernels.buckets import Scratch, children_hit, largest_part, scratch
 from incrowd.kernels.jit import helper, kernel
 from incrowd.kernels.settle import settle
 
-__all__ = ["CLOSED", "Groups", "compact", "split_rows", "whole"]
+__all__ = ["CLOSED", "Groups", "split_rows", "whole"]
 
 Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]
@@ -91,20 +91,6 @@ def split_rows(rows: Rows, tree: Tree, group: Groups, k: int, enough: int) -> Gr
                 rows, tree, part, nodes, gains, work, done, groups, stack.row_stop[waiting]
             )
     return _trimmed(done, groups)
-
-
-@kernel
-def compact(rows: Rows, order: Ints64) -> Rows:
-    """Copy the rows listed in `order` behind one another."""
-    start = np.zeros(len(order) + 1, np.int64)
-    for i in range(len(order)):
-        start[i + 1] = start[i] + rows.start[order[i] + 1] - rows.start[order[i]]
-    leaf, times = np.empty(start[-1], np.int32), np.empty(start[-1], np.int32)
-    for i in range(len(order)):
-        shift = rows.start[order[i]] - start[i]
-        for at in range(start[i], start[i + 1]):
-            leaf[at], times[at] = rows.leaf[at + shift], rows.times[at + shift]
-    return Rows(start, leaf, times)
 
 
 @helper

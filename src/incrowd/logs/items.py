@@ -60,6 +60,7 @@ class CompressedRows:
     counts: Ints32
     vocabulary: pa.StringArray
     owners: pa.StringArray
+    people: pa.StringArray | None
 
 
 def look_up_words(store: Store, items: str) -> None:
@@ -84,18 +85,19 @@ def count_kinds(store: Store) -> dict[str, int]:
     return counts
 
 
-def compress(store: Store) -> CompressedRows:
+def compress(store: Store, *, sessions: bool) -> CompressedRows:
     """Join `units`, `tokens`, `words` and `meanings` into rows over the sorted vocabulary of what occurs."""
     store.run(_MAKE_VOCABULARY)
     store.run(_MAKE_CODES)
     vocabulary = _texts(store, "SELECT name FROM vocabulary ORDER BY item")
     owners = _texts(store, "SELECT owner FROM units ORDER BY unit")
+    people = _texts(store, 'SELECT "user" FROM units ORDER BY unit') if sessions else None
     (tokens,) = store.row("SELECT count(*) FROM tokens")
     bounds = np.linspace(0, len(owners), num=2 + tokens // _OCCURRENCES_AT_ONCE, dtype=np.int64).tolist()
     parts = [_count_pairs(store, low, high, len(vocabulary)) for low, high in pairwise(bounds)]
     lengths, items, counts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     indptr = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
-    return CompressedRows(indptr, items, counts, vocabulary, owners)
+    return CompressedRows(indptr, items, counts, vocabulary, owners, people)
 
 
 def _count_pairs(store: Store, low: int, high: int, vocabulary: int) -> tuple[Ints64, Ints32, Ints32]:

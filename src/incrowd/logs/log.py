@@ -140,8 +140,10 @@ class Log:
         return queries
 
     def _finish(self, unit: str, items: str, counts: dict[str, int], *, bags: bool) -> Transactions:
-        rows = compress(self.store)
-        made = Transactions(rows.indptr, rows.items, rows.counts, rows.vocabulary, rows.owners, unit)
+        rows = compress(self.store, sessions=unit.startswith("session"))
+        made = Transactions(
+            rows.indptr, rows.items, rows.counts, rows.vocabulary, rows.owners, unit, people=rows.people
+        )
         made = made if bags else made.as_sets()
         self.summary = {
             "lines": self.lines,

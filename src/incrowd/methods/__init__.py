@@ -19,6 +19,8 @@ __all__ = [
     "PROMISES",
     "WITHHELD",
     "Classes",
+    "Method",
+    "Progress",
     "describe_methods",
     "method_named",
     "method_parameters",
@@ -27,6 +29,7 @@ __all__ = [
 ]
 
 Method = Callable[..., Classes]
+Progress = Callable[[int, int], None]
 METHODS: Mapping[str, Method] = {
     "partition": partition,
     "clump": clump,
@@ -39,7 +42,7 @@ PROMISES: Mapping[str, Kind] = {
     "apriori": "k^m-anonymity",
     "suppress": "none",
 }
-COMMON = ("transactions", "taxonomy", "k", "seed")
+COMMON = ("transactions", "taxonomy", "k", "seed", "progress")
 
 
 def method_named(name: str) -> Method:

@@ -7,12 +7,14 @@ import numpy.typing as npt
 
 from incrowd.errors import BadInputError
 from incrowd.kernels.apriori import Cover, cover, lift_rare
-from incrowd.kernels.arrays import leaf_rows, tree_arrays
+from incrowd.kernels.arrays import compact, leaf_rows, tree_arrays
 from incrowd.methods.classes import WITHHELD, Classes, filled_rows
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.transactions import Transactions
 
 __all__ = ["apriori"]
+
+Ints64 = npt.NDArray[np.int64]
 
 
 def apriori(
@@ -44,7 +46,7 @@ def apriori(
     transactions, taxonomy
         Data and a tree that is grounded in its items.
     k
-        The least number of rows that share an itemset.
+        The least number of rows that share an itemset; where a person may have several rows, of people.
     m
         The most items in an itemset: how many of somebody's items an attacker may know.
     seed
@@ -54,20 +56,25 @@ def apriori(
         raise BadInputError(f"m must be at least 1 (got {m})")
     filled = filled_rows(transactions, k)
     tree = tree_arrays(taxonomy)
-    data = cover(leaf_rows(transactions, taxonomy), tree)
+    # A person's rows one after the other, so that people can be counted in one walk.
+    order = np.argsort(transactions.person, kind="stable")
+    rows = compact(leaf_rows(transactions, taxonomy), order)
+    data = cover(rows, tree, transactions.person[order], transactions.people is not None)
     size = 1
     while size <= min(m, data.length.max()):  # rows get shorter while their nodes become one
         lift_rare(data, tree, k, size)
         size += 1
-    return _classes(data, filled)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return _classes(data, filled, place)
 
 
-def _classes(data: Cover, filled: npt.NDArray[np.int64]) -> Classes:
+def _classes(data: Cover, filled: Ints64, place: Ints64) -> Classes:
     """Put rows that publish the same set together; classes are numbered in order of their first row."""
     of_row = np.full(len(data.length), WITHHELD, dtype=np.int32)
     number: dict[bytes, int] = {}
-    for row in filled.tolist():
-        nodes = data.node[data.start[row] : data.start[row] + data.length[row]].tobytes()
+    for row, at in zip(filled.tolist(), place[filled].tolist(), strict=True):
+        nodes = data.node[data.start[at] : data.start[at] + data.length[at]].tobytes()
         of_row[row] = number.setdefault(nodes, len(number))
     sets = [np.frombuffer(nodes, dtype=np.int32) for nodes in number]
     start = np.concatenate(([0], np.cumsum([len(nodes) for nodes in sets], dtype=np.int64)))

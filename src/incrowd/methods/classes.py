@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from incrowd.claims import check_k
 from incrowd.errors import BadInputError
+from incrowd.kernels.lcg import Generalizations
 from incrowd.transactions import Transactions
 
 __all__ = ["WITHHELD", "Classes", "filled_rows"]
@@ -21,10 +22,10 @@ WITHHELD = -1
 def filled_rows(transactions: Transactions, k: int) -> Ints64:
     """Return the rows that hold anything, or refuse a k that they cannot give."""
     filled = np.flatnonzero(np.diff(transactions.indptr) > 0)
-    if check_k(k) > len(filled):
-        raise BadInputError(
-            f"k must be at most {len(filled):,}, the number of records that hold anything (got {k})"
-        )
+    people = len(np.unique(transactions.person[filled]))
+    if check_k(k) > people:
+        whose = "records that hold anything" if transactions.people is None else "people who have anything"
+        raise BadInputError(f"k must be at most {people:,}, the number of {whose} (got {k})")
     return filled
 
 
@@ -42,12 +43,26 @@ class Classes:
         Taxonomy nodes, ascending and distinct within a class.
     counts
         How often each node is published (at least 1).
+    alternatives
+        Where an entry of `nodes` is published as a bag of alternatives, those bags, one for each entry (bags of
+        one node are that node). None: the nodes themselves are published.
+    stands_for
+        What the published nodes stand for as generalizations of their rows' items, one bag for each class,
+        where they are no such generalizations themselves. Losses are measured on it.
+    within
+        See :class:`incrowd.claims.Claim`.
+    notes
+        What the method has to tell of its work, as sentences with numbers.
     """
 
     of_row: Ints32
     start: Ints64
     nodes: Ints32
     counts: Ints32
+    alternatives: Generalizations | None = None
+    stands_for: Generalizations | None = None
+    within: int | None = None
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.start) - 1
@@ -62,7 +77,13 @@ class Classes:
         """Rows that are not published."""
         return int(np.count_nonzero(self.of_row == WITHHELD))
 
-    def per_class(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Sum a value over the nodes of each class."""
-        total = np.concatenate(([0.0], np.cumsum(values)))
-        return np.asarray(total[self.start[1:]] - total[self.start[:-1]])
+    @property
+    def generalization(self) -> Generalizations:
+        """What every class's published items stand for, as generalizations of its rows' items."""
+        return self.stands_for or Generalizations(self.start, self.nodes, self.counts)
+
+    def people(self, person: Ints32) -> Ints64:
+        """Count the different people in each class, given a number for the person behind each row."""
+        published = np.flatnonzero(self.of_row != WITHHELD)
+        pairs = np.unique(np.stack([self.of_row[published], person[published]]), axis=1)
+        return np.bincount(pairs[0], minlength=len(self)).astype(np.int64)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.errors import BadInputError
-from incrowd.kernels.arrays import leaf_rows, tree_arrays
+from incrowd.kernels.arrays import leaf_rows, lm_drops, tree_arrays
 from incrowd.kernels.clump import clump_rows
 from incrowd.kernels.lcg import ancestor_rows, common_generalization
 from incrowd.methods.classes import WITHHELD, Classes, filled_rows
@@ -57,10 +57,8 @@ def clump(
     rows, tree = leaf_rows(transactions, taxonomy), tree_arrays(taxonomy)
     ancestors = ancestor_rows(rows, tree)
     position = _ordered(transactions, filled, order, seed)
-    leaves = (taxonomy.last_leaf - taxonomy.first_leaf).astype(np.int64)
-    weight = np.where(taxonomy.parent < 0, 0, leaves[np.maximum(taxonomy.parent, 0)] - leaves)
     scale = max(taxonomy.leaf_count - 1, 1)
-    cluster = clump_rows(ancestors, weight, scale, position, k, r, criterion == "increase")
+    cluster = clump_rows(ancestors, lm_drops(taxonomy), scale, position, k, r, criterion == "increase")
     members = position[np.argsort(cluster, kind="stable")]
     row_start = np.concatenate(([0], np.cumsum(np.bincount(cluster))))
     published = common_generalization(ancestors, tree, row_start, members)
@@ -74,6 +72,5 @@ def _ordered(transactions: Transactions, filled: Ints64, order: str, seed: int) 
     """Return the rows in the order in which they are assigned; equal lengths stay in input order."""
     if order == "random":
         return np.random.default_rng(seed).permutation(filled)
-    before = np.concatenate(([0], np.cumsum(transactions.counts, dtype=np.int64)))
-    length = before[transactions.indptr[filled + 1]] - before[transactions.indptr[filled]]
+    length = transactions.lengths[filled]
     return filled[np.argsort(length if order == "ascending" else -length, kind="stable")]

@@ -9,10 +9,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.kernels.arrays import Rows, Tree, leaf_rows, tree_arrays
+from incrowd.kernels.arrays import Rows, Tree, compact, leaf_rows, tree_arrays
 from incrowd.kernels.generalize import smallest_counts
 from incrowd.kernels.lcg import ancestor_rows, common_generalization
-from incrowd.kernels.partition import CLOSED, Groups, compact, split_rows, whole
+from incrowd.kernels.partition import CLOSED, Groups, split_rows, whole
 from incrowd.methods.classes import WITHHELD, Classes, filled_rows
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.transactions import Transactions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from incrowd.methods.classes import WITHHELD, Classes, filled_rows
 from incrowd.taxonomy.tree import Taxonomy
@@ -25,14 +26,15 @@ def suppress(
     transactions, taxonomy
         Data and a tree that is grounded in its items.
     k
-        The least number of rows that share a published item.
+        The least number of rows that share a published item; where a person may have several rows, of people.
     seed
         Has no effect.
     """
     filled_rows(transactions, k)
     assert taxonomy.item_leaf is not None  # noqa: S101 - ground() has run
-    kept = np.bincount(transactions.items, minlength=len(transactions.vocabulary))[transactions.items] >= k
-    row = np.repeat(np.arange(len(transactions)), np.diff(transactions.indptr))[kept]
+    row = np.repeat(np.arange(len(transactions)), np.diff(transactions.indptr))
+    kept = _people(transactions, row)[transactions.items] >= k
+    row = row[kept]
     nodes = taxonomy.leaf_nodes[taxonomy.item_leaf[transactions.items[kept]]]
     order = np.lexsort((nodes, row))
     published, lengths = np.unique(row, return_counts=True)
@@ -40,3 +42,10 @@ def suppress(
     of_row[published] = np.arange(len(published), dtype=np.int32)
     start = np.concatenate(([0], np.cumsum(lengths)))
     return Classes(of_row, start, nodes[order], transactions.counts[kept][order])
+
+
+def _people(transactions: Transactions, row: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Count the different people who have each item, given the row of each entry."""
+    items, person = transactions.items.astype(np.int64), transactions.person
+    distinct = np.unique(items * len(transactions) + person[row])
+    return np.bincount(distinct // len(transactions), minlength=len(transactions.vocabulary))

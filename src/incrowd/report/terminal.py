@@ -84,6 +84,8 @@ def show_audit(result: Audit) -> None:
     console.print(_verdict(result))
     for check in result.checks:
         console.print(f"  checked: {check}")
+    for unchecked in result.unchecked:
+        console.print(f"  not checked: {unchecked}", style="yellow")
     for problem in result.problems:
         console.print(f"  problem: {problem}", style="red")
 
@@ -95,8 +97,9 @@ def show_release(directory: Path, manifest: Manifest) -> None:
     for line in manifest.claim.not_promised:
         console.print(f"  {line}", style="dim")
     counts = manifest.counts
+    people = f" of {counts.people_min:,} people or more" if manifest.claim.unit == "session" else ""
     console.print(
-        f"\n{counts.records_out:,} records, {counts.groups:,} distinct, the smallest class {counts.k_min:,}; "
+        f"\n{counts.records_out:,} records, {counts.groups:,} distinct, the smallest class {counts.k_min:,}{people}; "
         f"{counts.withheld:,} withheld; method {manifest.method}.\n",
     )
     console.print(_losses_table(manifest.losses))
@@ -142,6 +145,8 @@ def show_problems(found: Mapping[str, Any]) -> None:
 def _verdict(result: Audit) -> Text:
     if result.holds and result.claim.kind == "none":
         return Text(f"{result.claim.in_words} {result.claim.not_promised[0]}", style="bold yellow")
+    if result.holds and result.unchecked:
+        return Text.assemble(("Nothing speaks against: ", "bold yellow"), (result.claim.in_words, "bold"))
     if result.holds:
         return Text.assemble(("The audit confirms: ", "bold green"), (result.claim.in_words, "bold"))
     return Text.assemble(("The claim does NOT hold: ", "bold red"), (result.claim.in_words, "bold"))
@@ -169,7 +174,9 @@ def _numbers_table(outcome: Outcome) -> Table:
         f"{unit}s withheld" + (": nothing of theirs was left" if counts.withheld else ""),
     )
     table.add_row(f"{counts.records_out:,}", f"records published, {counts.groups:,} distinct")
-    table.add_row(f"{counts.k_min:,}", "share the rarest record")
+    table.add_row(f"{counts.k_min:,}", f"{unit}s share the rarest record")
+    if unit == "session":
+        table.add_row(f"{counts.people_min:,}", "different people at least share a record")
     return table
 
 

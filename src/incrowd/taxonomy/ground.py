@@ -19,6 +19,7 @@ __all__ = ["UNLISTED_FAN_OUT", "Grounded", "Unlisted", "ground"]
 
 Unlisted = Literal["keep", "drop", "refuse"]
 UNLISTED_FAN_OUT = 5
+SAME_CONCEPT, ONE_STEP, UNRELATED = 0, 1, 10_000  # lengths of edges, in the sense of term distances
 
 
 class Grounded(NamedTuple):
@@ -75,7 +76,10 @@ def _place(
         home[lacking] = len(tree) + len(added) + np.arange(lacking.sum())
         _add_unlisted_branch(parts, labels, items.filter(pa.array(lacking)))
     parents = np.concatenate(parts).astype(np.int32)
-    return _renumbered(tree, parents, pa.concat_arrays(labels), home, items)
+    edge = np.full(len(parents), ONE_STEP, dtype=np.int32)
+    edge[len(tree) : len(tree) + len(added)] = SAME_CONCEPT
+    edge[len(tree) + len(added) :] = UNRELATED
+    return _renumbered(tree, parents, pa.concat_arrays(labels), edge=edge, home=home, items=items)
 
 
 def _add_unlisted_branch(parts: list[npt.NDArray[np.int32]], labels: list[pa.Array], words: pa.Array) -> None:
@@ -95,6 +99,8 @@ def _renumbered(
     tree: Taxonomy,
     parents: npt.NDArray[np.int32],
     labels: pa.Array,
+    *,
+    edge: npt.NDArray[np.int32],
     home: npt.NDArray[np.int64],
     items: pa.Array,
 ) -> Taxonomy:
@@ -105,4 +111,6 @@ def _renumbered(
     place = np.empty(len(parents), dtype=np.int32)
     place[origin] = np.arange(len(parents), dtype=np.int32)
     leaf = numbered.first_leaf[place[home]]
-    return replace(numbered, labels=labels.take(numbered.labels), items=items, item_leaf=leaf)
+    return replace(
+        numbered, labels=labels.take(numbered.labels), items=items, item_leaf=leaf, edge=edge[origin]
+    )

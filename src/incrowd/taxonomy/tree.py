@@ -46,6 +46,10 @@ class Taxonomy:
         None until :func:`incrowd.taxonomy.ground` has placed every item on a leaf of its own.
     find
         How an item's text is looked up.
+    edge
+        Length of the edge above each node in the sense of term distances; None means 1 for each. A leaf that
+        was added for an item below the item's concept is no farther away than the concept (0), and unlisted
+        words, which are grouped by the alphabet and not by meaning, are far from everything.
     """
 
     parent: Ints
@@ -55,6 +59,7 @@ class Taxonomy:
     items: pa.Array | None = None
     item_leaf: Ints | None = None
     find: Finder = find_by_label
+    edge: Ints | None = None
 
     @classmethod
     def from_parents(
@@ -112,6 +117,20 @@ class Taxonomy:
             deeper = self.parent[above] >= 0
             nodes, above = nodes[deeper], self.parent[above[deeper]]
         return level
+
+    @cached_property
+    def far(self) -> Ints:
+        """Length of the path from the root to each node: d(u, v) = far[u] + far[v] - 2 far[lca(u, v)]."""
+        if self.edge is None:
+            return self.level - 1
+        far = np.zeros(len(self), dtype=np.int32)
+        nodes = np.arange(1, len(self), dtype=np.int32)
+        on_the_way = nodes
+        while len(nodes):
+            far[nodes] += self.edge[on_the_way]
+            above = self.parent[on_the_way]
+            nodes, on_the_way = nodes[above > 0], above[above > 0]
+        return far
 
     @cached_property
     def ways_down(self) -> Ints:
