@@ -23,6 +23,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter, StrMethodFormatter
 import incrowd as ic
 
 __all__ = [
+    "DATA",
     "Experiment",
     "Measure",
     "Style",
@@ -119,6 +120,7 @@ def first_filled(transactions: ic.Transactions, rows: int) -> ic.Transactions:
         items=transactions.items[:end],
         counts=transactions.counts[:end],
         owners=transactions.owners.take(pa.array(filled)),
+        people=None if transactions.people is None else transactions.people.take(pa.array(filled)),
     )
 
 

@@ -82,8 +82,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         Why there is no release, or why the promise does not hold.
     ncp, ggd_norm, ic_norm, kept_exactly, blm, avg_length, avg_level
         See :class:`incrowd.metrics.Losses`.
-    groups, k_min, withheld
-        Distinct records, the smallest class, records that are not published.
+    recall, sdist
+        See :class:`incrowd.metrics.PatternUtility`.
+    groups, k_min, people_min, withheld
+        Distinct records, the least number of records and of different people in a class, records that are not
+        published.
     seconds
         Of the method alone: no reading, no measuring, no audit.
     peak_mb
@@ -105,8 +108,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     blm: float | None = None
     avg_length: float | None = None
     avg_level: float | None = None
+    recall: float | None = None
+    sdist: float | None = None
     groups: int | None = None
     k_min: int | None = None
+    people_min: int | None = None
     withheld: int | None = None
     seconds: float | None = None
     peak_mb: float | None = None
@@ -240,6 +246,7 @@ def _how(job: Job, grounded: Grounded) -> dict[str, Any]:
     """Return what all runs share."""
     return {
         "records": len(grounded.transactions),
+        "avg_length": grounded.transactions.occurrences / len(grounded.transactions),
         "unit": grounded.transactions.unit,
         "sets": job.sets,
         "items": {"listed": grounded.listed, "unlisted": grounded.unlisted},
@@ -319,8 +326,10 @@ def _measured(run: Run, release: Release, seconds: float) -> Run:
         holds=problem is None,
         error=problem,
         **losses,
+        **msgspec.structs.asdict(release.patterns),
         groups=counts.groups,
         k_min=counts.k_min,
+        people_min=counts.people_min,
         withheld=counts.withheld,
         seconds=round(seconds, 6),
         peak_mb=peak_megabytes(),

@@ -20,6 +20,7 @@ from incrowd.kernels.jit import is_compiled, note_compiled
 from incrowd.logs import Log, parse_columns, parse_unit, read_log
 from incrowd.methods import read_parameters
 from incrowd.methods.classes import filled_rows
+from incrowd.metrics.patterns import Pattern, measure_patterns
 from incrowd.taxonomy import Grounded, Unlisted, balanced, open_taxonomy
 from incrowd.transactions import Transactions
 
@@ -209,5 +210,9 @@ def load_kernels(job: Job) -> None:
     people = ["a", "a", "b", "b"] if _counts_people(job) else None
     rows = Transactions.from_rows([["1", "2"], ["1", "2"], ["2", "2", "3"], ["3"]], people=people)
     own: Mapping[str, Any] = job.parameters
-    _ = anonymize(rows, balanced(rows, 2), k=2, method=job.method, **own).losses
+    tree = balanced(rows, 2)
+    release = anonymize(rows, tree, k=2, method=job.method, **own)
+    _ = release.losses, release.patterns
+    # Patterns are matched only where two items want the same one: here, the root's children want the root.
+    measure_patterns([Pattern((1, 2), 1)], [Pattern((0,), 1)], tree, far=tree.far)
     note_compiled(_kernels_of(job))

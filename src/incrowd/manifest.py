@@ -57,7 +57,7 @@ class Counts(msgspec.Struct):
 
 
 class Manifest(msgspec.Struct):
-    """Method, parameters, claim, counts, losses, version, and a numbered account of what was done."""
+    """Method, parameters, claim, counts, losses, use for mining patterns, version, and a numbered account of what was done."""
 
     format: str
     incrowd: str
@@ -66,6 +66,7 @@ class Manifest(msgspec.Struct):
     claim: SpelledClaim
     counts: Counts
     losses: dict[str, float]
+    patterns: dict[str, float]
     account: list[str]
 
     def text(self) -> str:

@@ -57,6 +57,7 @@ class Outcome:
             "k": release.claim.k,
             **msgspec.structs.asdict(release.counts),
             "loss": msgspec.to_builtins(release.losses),
+            "patterns": msgspec.to_builtins(release.patterns),
             "seconds": {name: round(value, 4) for name, value in self.seconds.items()},
             "peak_rss_mb": peak_megabytes(),
             "claim": {

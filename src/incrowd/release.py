@@ -21,7 +21,7 @@ from incrowd.errors import BadInputError, ClaimError, IncrowdError
 from incrowd.folder import appearing, check_free
 from incrowd.manifest import RELEASE_FORMAT, Counts, Manifest, SpelledClaim, read_manifest
 from incrowd.methods.classes import WITHHELD, Classes
-from incrowd.metrics import Losses, measure_losses
+from incrowd.metrics import Losses, PatternUtility, measure_losses, pattern_utility
 from incrowd.records import RECORDS_SCHEMA, Records, published_labels, records_of
 from incrowd.report.page import Cost, render_report
 from incrowd.taxonomy.tree import Taxonomy
@@ -67,6 +67,11 @@ class Release:
     def losses(self) -> Losses:
         """What the release loses of the originals."""
         return measure_losses(self.transactions, self.taxonomy, self.classes)
+
+    @cached_property
+    def patterns(self) -> PatternUtility:
+        """What the release is worth to who looks for frequent patterns."""
+        return pattern_utility(self.transactions, self.taxonomy, self.classes)
 
     @property
     def counts(self) -> Counts:
@@ -121,6 +126,7 @@ class Release:
             claim=SpelledClaim.of(self.claim),
             counts=self.counts,
             losses=msgspec.structs.asdict(self.losses),
+            patterns=msgspec.structs.asdict(self.patterns),
             account=[f"{number}. {step}" for number, step in enumerate(self.account, 1)],
         )
 

@@ -17,7 +17,7 @@ LARGEST = 5_000_000
 def run_of(label, k, **values):
     numbers = {
         "ncp": 0.01 * k, "ggd_norm": 0.02 * k, "ic_norm": 0.03 * k, "kept_exactly": 1 / k, "blm": 0.02 * k,
-        "avg_length": 3.0, "avg_level": 2.0, "groups": 100, "k_min": k, "withheld": 0, "seconds": 0.1, "peak_mb": 9.0,
+        "avg_length": 3.0, "avg_level": 2.0, "recall": 1 / k, "sdist": 0.5 * k, "groups": 100, "k_min": k, "people_min": k, "withheld": 0, "seconds": 0.1, "peak_mb": 9.0,
     }  # fmt: skip
     run = Run(
         label=label, method=label.partition(":")[0], parameters={}, k=k, kind=KINDS[label], promise="Shared.",
@@ -33,6 +33,7 @@ def result_of(labels=tuple(KINDS), ks=KS):
     return {
         "incrowd": "1.0",
         "records": 1_234,
+        "avg_length": 4.6,
         "taxonomy": {"name": "balanced:5", "leaves": 9, "levels": 3},
         "runs": runs,
     }

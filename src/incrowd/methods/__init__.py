@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from incrowd.claims import Kind
 from incrowd.errors import BadInputError, check_choice, nearest
-from incrowd.methods.apriori import apriori
-from incrowd.methods.classes import WITHHELD, Classes
-from incrowd.methods.clump import clump
+from incrowd.methods.apriori import apriori, check_apriori
+from incrowd.methods.classes import WITHHELD, Classes, Progress
+from incrowd.methods.clump import check_clump, clump
 from incrowd.methods.partition import partition
+from incrowd.methods.ssc import check_ssc, ssc
 from incrowd.methods.suppress import suppress
 
 __all__ = [
@@ -29,19 +31,21 @@ __all__ = [
 ]
 
 Method = Callable[..., Classes]
-Progress = Callable[[int, int], None]
 METHODS: Mapping[str, Method] = {
     "partition": partition,
     "clump": clump,
+    "ssc": ssc,
     "apriori": apriori,
     "suppress": suppress,
 }
 PROMISES: Mapping[str, Kind] = {
     "partition": "k-anonymity",
     "clump": "k-anonymity",
+    "ssc": "k-anonymity",
     "apriori": "k^m-anonymity",
     "suppress": "none",
 }
+CHECKS: Mapping[str, Callable[..., None]] = {"clump": check_clump, "ssc": check_ssc, "apriori": check_apriori}
 COMMON = ("transactions", "taxonomy", "k", "seed", "progress")
 
 
@@ -66,10 +70,13 @@ def read_parameters(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
             raise BadInputError(
                 f"method {name} has no parameter '{key}' (it has: {choice}){nearest(key, known)}"
             )
-    return {
+    values = {
         key: _value(key, given[key], hints[key]) if key in given else parameter.default
         for key, parameter in known.items()
     }
+    if name in CHECKS:
+        CHECKS[name](**values)
+    return values
 
 
 def describe_methods() -> list[dict[str, Any]]:
@@ -86,9 +93,17 @@ def describe_methods() -> list[dict[str, Any]]:
 
 
 def _describe(method: str, parameter: inspect.Parameter) -> str:
-    kind = get_type_hints(METHODS[method])[parameter.name]
+    kind = _kind(get_type_hints(METHODS[method])[parameter.name])
     choice = "|".join(map(str, get_args(kind))) if get_origin(kind) is Literal else kind.__name__
-    return f"{parameter.name}={choice} (default {parameter.default})"
+    return f"{parameter.name}={choice} (default {parameter.default})".replace(
+        "default None", "by default chosen"
+    )
+
+
+def _kind(hint: Any) -> Any:
+    """Return what a parameter is if it is given: its annotation without None."""
+    kinds = [kind for kind in get_args(hint) if kind is not NoneType]
+    return kinds[0] if NoneType in get_args(hint) else hint
 
 
 def variants(name: str) -> list[dict[str, Any]]:
@@ -103,6 +118,9 @@ def variants(name: str) -> list[dict[str, Any]]:
 
 def _value(name: str, value: Any, kind: Any) -> Any:
     """Read one parameter as its annotated type."""
+    if value is None and NoneType in get_args(kind):
+        return None
+    kind = _kind(kind)
     if get_origin(kind) is Literal:
         return check_choice(name, str(value), map(str, get_args(kind)))
     try:

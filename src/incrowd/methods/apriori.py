@@ -12,7 +12,7 @@ from incrowd.methods.classes import WITHHELD, Classes, filled_rows
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.transactions import Transactions
 
-__all__ = ["apriori"]
+__all__ = ["apriori", "check_apriori"]
 
 Ints64 = npt.NDArray[np.int64]
 
@@ -52,8 +52,7 @@ def apriori(
     seed
         Has no effect: Apriori makes no random choice.
     """
-    if m < 1:
-        raise BadInputError(f"m must be at least 1 (got {m})")
+    check_apriori(m=m)
     filled = filled_rows(transactions, k)
     tree = tree_arrays(taxonomy)
     # A person's rows one after the other, so that people can be counted in one walk.
@@ -67,6 +66,12 @@ def apriori(
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     return _classes(data, filled, place)
+
+
+def check_apriori(*, m: int, **_: object) -> None:
+    """Refuse parameters out of range."""
+    if m < 1:
+        raise BadInputError(f"m must be at least 1 (got {m})")
 
 
 def _classes(data: Cover, filled: Ints64, place: Ints64) -> Classes:

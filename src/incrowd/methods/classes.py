@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,10 +13,11 @@ from incrowd.errors import BadInputError
 from incrowd.kernels.lcg import Generalizations
 from incrowd.transactions import Transactions
 
-__all__ = ["WITHHELD", "Classes", "filled_rows"]
+__all__ = ["WITHHELD", "Classes", "Progress", "filled_rows"]
 
 Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]
+Progress = Callable[[int, int], None]
 WITHHELD = -1
 
 

@@ -15,7 +15,7 @@ from incrowd.methods.classes import WITHHELD, Classes, filled_rows
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.transactions import Transactions
 
-__all__ = ["clump"]
+__all__ = ["check_clump", "clump"]
 
 Ints64 = npt.NDArray[np.int64]
 
@@ -51,8 +51,7 @@ def clump(
     seed
         For ``order="random"``.
     """
-    if r < 1:
-        raise BadInputError(f"r must be at least 1 (got {r})")
+    check_clump(r=r)
     filled = filled_rows(transactions, k)
     rows, tree = leaf_rows(transactions, taxonomy), tree_arrays(taxonomy)
     ancestors = ancestor_rows(rows, tree)
@@ -66,6 +65,12 @@ def clump(
     of_row[position] = cluster
     counts = published.counts if duplicates == "keep" else np.ones_like(published.counts)
     return Classes(of_row, published.start, published.nodes, counts)
+
+
+def check_clump(*, r: int, **_: object) -> None:
+    """Refuse parameters out of range."""
+    if r < 1:
+        raise BadInputError(f"r must be at least 1 (got {r})")
 
 
 def _ordered(transactions: Transactions, filled: Ints64, order: str, seed: int) -> Ints64:

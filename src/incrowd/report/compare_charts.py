@@ -15,7 +15,7 @@ __all__ = ["CHARTS", "chart_rows", "charts"]
 
 Row = Mapping[str, Any]
 
-CHARTS = ("ggd", "ncp", "kept", "trade", "time")
+CHARTS = ("ggd", "ncp", "kept", "trade", "recall", "sdist", "time")
 HEIGHT = 260
 SHAPES = {"k-anonymity": "circle", "k^m-anonymity": "square", "none": "triangle-up"}
 DASHES = {"k-anonymity": [1, 0], "k^m-anonymity": [7, 4], "none": [2, 3]}
@@ -26,6 +26,8 @@ TOOLTIP = [
     {"field": "ggd_norm", "title": "GGD", "format": ".2%"},
     {"field": "ncp", "title": "NCP", "format": ".2%"},
     {"field": "kept_exactly", "title": "kept exactly", "format": ".2%"},
+    {"field": "recall", "title": "recall of patterns", "format": ".2%"},
+    {"field": "sdist", "title": "sDist of patterns", "format": ".2f"},
     {"field": "groups", "title": "distinct records", "format": ","},
     {"field": "withheld", "title": "withheld", "format": ","},
     {"field": "seconds", "title": "seconds", "format": ".3f"},
@@ -47,6 +49,8 @@ def charts(rows: Sequence[Row]) -> dict[str, Spec]:
         "ncp": _by_k(rows, _share("ncp", "NCP", same)),
         "kept": _by_k(rows, _share("kept_exactly", "kept exactly", {"zero": True})),
         "trade": _trade(rows),
+        "recall": _by_k(rows, _share("recall", "recall of patterns", {"zero": True})),
+        "sdist": _by_k(rows, {"field": "sdist", "type": "quantitative", "title": "sDist of patterns"}),
         "time": _by_k(rows, _seconds(rows)),
     }
 

@@ -31,17 +31,20 @@ COLUMNS = {
     "ic_norm": "IC",
     "kept_exactly": "kept",
     "blm": "BLM",
+    "recall": "recall",
+    "sdist": "sDist",
     "avg_length": "length",
     "avg_level": "level",
     "groups": "distinct",
     "k_min": "smallest",
+    "people_min": "people",
     "withheld": "withheld",
     "seconds": "seconds",
     "peak_mb": "peak MB",
 }
-SHARES = ("ggd_norm", "ncp", "ic_norm", "kept_exactly", "blm")
-WHOLE = ("groups", "k_min", "withheld", "peak_mb")
-DECIMALS = {"avg_length": 2, "avg_level": 2, "seconds": 3}
+SHARES = ("ggd_norm", "ncp", "ic_norm", "kept_exactly", "blm", "recall")
+WHOLE = ("groups", "k_min", "people_min", "withheld", "peak_mb")
+DECIMALS = {"sdist": 2, "avg_length": 2, "avg_level": 2, "seconds": 3}
 
 
 class Group(NamedTuple):

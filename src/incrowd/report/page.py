@@ -34,6 +34,16 @@ LOSS_NOTES = {
     "ic_norm": ("IC loss", "As GGD on a logarithmic scale: it cares whether the exact term survived."),
     "kept_exactly": ("Kept exactly", "Share of the original items that are published as the very item."),
 }
+PATTERN_NOTES = {
+    "recall": (
+        "Recall of patterns",
+        "Of the 100 most frequent closed patterns, the share of items that the release's patterns still have.",
+    ),
+    "sdist": (
+        "sDist of patterns",
+        "Steps in the taxonomy, for each of their items, to the nearest pattern of the release; 0 is best.",
+    ),
+}
 
 
 class Cost(NamedTuple):
@@ -58,7 +68,11 @@ def render_report(
         charts(manifest, records, taxonomy, classes, lengths),
         manifest=manifest,
         counts=manifest.counts,
-        losses=[(*LOSS_NOTES[name], share(manifest.losses[name])) for name in LOSS_NOTES],
+        losses=[(*LOSS_NOTES[name], share(manifest.losses[name])) for name in LOSS_NOTES]
+        + [
+            (*PATTERN_NOTES["recall"], share(manifest.patterns["recall"])),
+            (*PATTERN_NOTES["sdist"], f"{manifest.patterns['sdist']:.2f}"),
+        ],
         length_before=lengths.mean(),
         length_after=manifest.losses["avg_length"],
         level=manifest.losses["avg_level"],

@@ -58,7 +58,9 @@ def show_outcome(outcome: Outcome) -> None:
     console.print()
     console.print(_numbers_table(outcome))
     console.print()
-    console.print(_losses_table(msgspec.structs.asdict(release.losses)))
+    console.print(
+        _losses_table(msgspec.structs.asdict(release.losses), msgspec.structs.asdict(release.patterns))
+    )
     console.print()
     seconds = ", ".join(
         f"{name} {value:.2f}" for name, value in outcome.seconds.items() if value and name != "total"
@@ -102,7 +104,7 @@ def show_release(directory: Path, manifest: Manifest) -> None:
         f"\n{counts.records_out:,} records, {counts.groups:,} distinct, the smallest class {counts.k_min:,}{people}; "
         f"{counts.withheld:,} withheld; method {manifest.method}.\n",
     )
-    console.print(_losses_table(manifest.losses))
+    console.print(_losses_table(manifest.losses, manifest.patterns))
     console.print()
     console.print(examples)
     console.print("\nWhat was done:")
@@ -185,12 +187,16 @@ def _unlisted(outcome: Outcome) -> str:
     return "kept in a branch of their own" if kept else "removed"
 
 
-def _losses_table(losses: Mapping[str, float]) -> Table:
+def _losses_table(losses: Mapping[str, float], patterns: Mapping[str, float]) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(justify="right", style="bold")
     table.add_column()
     for name, meaning in LOSSES.items():
         table.add_row(share(losses[name]), meaning)
+    table.add_row(
+        share(patterns["recall"]), "items of the most frequent patterns that are still found (Recall)"
+    )
+    table.add_row(f"{patterns['sdist']:.2f}", "steps from them to what is found instead (sDist)")
     table.add_row(f"{losses['avg_length']:.2f}", "items in a published record, on average")
     table.add_row(f"{losses['avg_level']:.2f}", "level of a published item, on average (root = 1)")
     return table
