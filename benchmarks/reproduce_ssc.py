@@ -56,8 +56,8 @@ def by_k(title: str, rows: ic.Transactions, tree: ic.Taxonomy) -> Experiment:
         for name, settings in METHODS.items()
     }
     blm = {name: [release.losses.blm for release in of_k] for name, of_k in runs.items()}
-    recall = {name: [release.patterns.recall for release in of_k] for name, of_k in runs.items()}
-    sdist = {name: [release.patterns.sdist for release in of_k] for name, of_k in runs.items()}
+    recall = {name: [release.utility.recall for release in of_k] for name, of_k in runs.items()}
+    sdist = {name: [release.utility.sdist for release in of_k] for name, of_k in runs.items()}
     measures = [
         Measure("bLM", ".3f", blm, title),
         Measure("Recall", ".3f", recall, title),

@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 import incrowd as ic
 from cli.helpers import AOL_HEADER, aol_line, call, only_line, refused
 from incrowd.itemsets import rare_among_people
-from incrowd.methods import PROMISES, variants
+from incrowd.methods import ASKING, PROMISES, variants
 from incrowd.methods.classes import WITHHELD
 from incrowd.methods.people import with_people
-from strategies import cases
+from strategies import cases, taxonomy_of
 
 K = 3
 RULED = [
     pytest.param(name, variant, id="-".join([name, *map(str, variant.values())]))
     for name in ic.METHODS
     for variant in variants(name)
-    if PROMISES[name] != "none"
+    if PROMISES[name] in {"k-anonymity", "k^m-anonymity"}
 ]
 
 
@@ -43,7 +43,11 @@ def sessions(people=9, each=7):
 def made(method, variant, *, distinct=None, k=K):
     rows, people = sessions()
     data = ic.Transactions.from_rows(rows, people=people)
-    return ic.anonymize(data, ic.balanced(data, 3), k=k, method=method, distinct=distinct, **variant)
+    tree = ic.balanced(data, 3)
+    if method in ASKING:
+        leaves = data.vocabulary.to_pylist()
+        data, tree = data.with_askings(), taxonomy_of({"all": leaves, **{leaf: [] for leaf in leaves}})
+    return ic.anonymize(data, tree, k=k, method=method, distinct=distinct, **variant)
 
 
 def sharing(directory, private_map):

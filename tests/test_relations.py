@@ -39,11 +39,11 @@ def bag_pairs(nodes):
 @st.composite
 def situations(draw):
     tree = taxonomy_of(draw(trees()))
-    nodes = st.integers(0, len(tree) - 1)
+    nodes, leaves = st.integers(0, len(tree) - 1), st.sampled_from(tree.leaf_nodes.tolist())
     return (
         tree,
         draw(st.lists(nodes, max_size=4)),
-        draw(st.lists(nodes, max_size=6)),
+        draw(st.lists(leaves, max_size=6)),
         draw(st.integers(0, 6)),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -61,9 +62,9 @@ def anonymize(
     classes = run(counted, taxonomy, k=k, seed=seed, **_told(run, progress), **own)
     if counted.people is not None and PROMISES[method] == "k-anonymity":
         classes = with_people(classes, taxonomy, counted.person, k)
-    if classes.withheld == len(transactions):
+    if not classes.sizes.any():
         raise BadInputError(
-            f"method {method} leaves nothing to publish at k = {k}; use a smaller k or another method"
+            f"method {method} leaves nothing to publish with {_spelled({'k': k, **own})}; try others, or another method"
         )
     claim = Claim(
         PROMISES[method],
@@ -72,8 +73,15 @@ def anonymize(
         own.get("m"),
         "records" if counted.people is None else "people",
         classes.within,
+        classes.speaks_of,
+        classes.typed_by,
+        *([own["eps"], own["delta"]] if PROMISES[method] == "differential privacy" else []),
     )
     return Release(method, {"k": k, "seed": seed, **own}, claim, transactions, taxonomy, classes)
+
+
+def _spelled(parameters: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in parameters.items())
 
 
 def counted_by(transactions: Transactions, distinct: Distinct | None) -> Transactions:

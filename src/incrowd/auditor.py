@@ -8,28 +8,22 @@ its owner's: that every published label stands for items that the owner really h
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from incrowd.claims import LEAST_K, Claim
+from incrowd.claims import LEAST_K
 from incrowd.itemsets import rare_among_people, rare_itemsets
 from incrowd.manifest import Manifest, read_manifest
-from incrowd.relations import Bag, Generalizing, Relation, Standing
-from incrowd.taxonomy.tree import Taxonomy
+from incrowd.originals import Originals, Record, check_originals
 from incrowd.textforms import TEXT_FORMS, text_of
-from incrowd.transactions import Transactions
+from incrowd.verdict import Audit
 
 __all__ = ["RELEASE_FILES", "Audit", "Originals", "audit"]
 
@@ -42,86 +36,7 @@ RELEASE_FILES = frozenset(
         *(f"records.{form}" for form in TEXT_FORMS),
     ]
 )
-Record = tuple[tuple[str, ...], tuple[int, ...]]
 ROWS_A_BATCH = 16_384
-_ALTERNATIVES = re.compile(r"\{.+:\d+, .+:\d+\}", re.DOTALL)
-MOST_PROBLEMS = 20
-
-
-@dataclass
-class Audit:
-    """What the recount found.
-
-    Parameters
-    ----------
-    claim
-        What the release promises.
-    records, classes, k_min
-        Records in the file, distinct ones, and the least number of equal ones.
-    people_min
-        The least number of different people who share a record; None where it is not known who they are.
-    checks, unchecked
-        What was found in order, and what could not be looked at.
-    problems, blamed
-        What is wrong, the first few of them, and how many in all; none if the claim holds. Rows are named by
-        number, never by content.
-    """
-
-    claim: Claim
-    records: int = 0
-    classes: int = 0
-    k_min: int = 0
-    people_min: int | None = None
-    checks: list[str] = field(default_factory=list)
-    unchecked: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-    blamed: int = 0
-
-    @property
-    def holds(self) -> bool:
-        """Whether everything that was looked at is as claimed."""
-        return not self.problems
-
-    def blame(self, text: str) -> None:
-        """Note a problem; only the first few are kept, all are counted."""
-        self.blamed += 1
-        if len(self.problems) < MOST_PROBLEMS:
-            self.problems.append(text)
-
-    @contextmanager
-    def checking(self, what: str) -> Iterator[None]:
-        """Note that something is in order unless a problem turns up while it is looked at."""
-        before = self.blamed
-        yield
-        if self.blamed == before:
-            self.checks.append(what)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the result for JSON."""
-        return {
-            "holds": self.holds,
-            "claim": {"in_words": self.claim.in_words, **msgspec.to_builtins(self.claim)},
-            "records": self.records,
-            "classes": self.classes,
-            "k_min": self.k_min,
-            "people_min": self.people_min,
-            "checks": self.checks,
-            "unchecked": self.unchecked,
-            "problems": self.problems,
-        }
-
-    def __repr__(self) -> str:
-        verdict = "holds" if self.holds else f"does NOT hold: {self.problems[0]}"
-        return f"Audit({self.claim.in_words} It {verdict} (records={self.records:,}, k_min={self.k_min:,}))"
-
-
-@dataclass(frozen=True)
-class Originals:
-    """What the release was made from: transactions, the tree they are grounded in, each one's row (-1: none)."""
-
-    transactions: Transactions
-    taxonomy: Taxonomy
-    row_of: list[int]
 
 
 def audit(
@@ -149,7 +64,7 @@ def audit(
         _check_manifest(manifest, result)
         _check_text_forms(directory, contents, content_of_row, result)
         if originals is not None:
-            _check_originals(contents, content_of_row, originals, parents, result)
+            check_originals(contents, content_of_row, originals, parents, result)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as error:
         # What cannot even be read does not hold; the error's own words could quote a record.
         result.blame(f"a file of the release is missing or damaged ({type(error).__name__})")
@@ -268,6 +183,9 @@ def _recount_people(
 ) -> None:
     """Count the different people behind equal records, and hold the claim against them where it speaks of people."""
     claim = result.claim
+    if claim.kind == "differential privacy":
+        result.unchecked.append("the noise: it cannot be seen in the file")
+        return
     if people is None:
         if claim.distinct == "people":
             result.unchecked.append("how many different people share a record: only the private map tells")
@@ -308,7 +226,8 @@ def _check_manifest(manifest: Manifest, result: Audit) -> None:
         ):
             if counted is not None and getattr(said, name) != counted:
                 result.blame(f"the manifest's {name} is not what was counted ({counted:,})")
-        if said.records_in != result.records + said.withheld:
+        whose = result.claim.kind != "differential privacy"  # there, records are nobody's own
+        if whose and said.records_in != result.records + said.withheld:
             result.blame("the manifest's records_in is not records_out + withheld")
         if manifest.claim.in_words != result.claim.in_words:
             result.blame("the manifest's words are not those of its claim")
@@ -328,66 +247,3 @@ def _check_text_forms(
         with result.checking(f"records.{form} says the same"), path.open("rb") as file:
             if hashlib.file_digest(file, "sha256").digest() != expected.digest():
                 result.blame(f"records.{form} does not say what records.parquet says")
-
-
-def _check_originals(
-    contents: list[Record],
-    content_of_row: list[int],
-    originals: Originals,
-    parents: dict[str, str | None],
-    result: Audit,
-) -> None:
-    """Check that every row belongs to exactly one owner and stands for what the owner has."""
-    owned = [row for row in originals.row_of if row >= 0]
-    if sorted(owned) != list(range(len(content_of_row))):
-        result.blame("the map does not give every published row exactly one owner")
-        return
-    node_of = _nodes_of_labels(
-        originals.taxonomy, {label for items, _ in contents for label in items}, parents
-    )
-    if node_of is None:
-        result.blame("a published label is not in the originals' taxonomy")
-        return
-    bags = [_bag_of(record, node_of) for record in contents]
-    if result.claim.within is None:
-        relation: Relation = Generalizing(originals.taxonomy, node_of.values())
-    else:
-        relation = Standing(originals.taxonomy, result.claim.within)
-    wanted = [relation.wanted(bag) for bag in bags]
-    with result.checking(f"{len(owned):,} published records {relation.verb} their owners' originals"):
-        for row, bag in zip(originals.row_of, _original_bags(originals), strict=True):
-            if row >= 0 and not relation.holds(wanted[content_of_row[row]], bag):
-                result.blame(f"row {row} does not {relation.verb} its owner's record")
-
-
-def _nodes_of_labels(
-    taxonomy: Taxonomy, labels: Iterable[str], parents: dict[str, str | None]
-) -> dict[str, int] | None:
-    """Return the node of each label (of two that share it, the one above), or None if one is unknown.
-
-    A bag of alternatives, as ``{Wine:2, Vino:1}``, has no node: the one that it is published under stands in.
-    """
-    known = {name: parents[name] if _ALTERNATIVES.fullmatch(name) else name for name in labels}
-    nodes = pc.index_in(pa.array(known.values(), pa.string()), value_set=taxonomy.labels).to_pylist()
-    return None if None in nodes else dict(zip(known, nodes, strict=True))
-
-
-def _bag_of(record: Record, node_of: dict[str, int]) -> Bag:
-    """Return a published record as a bag of nodes."""
-    bag = Bag()
-    for label, count in zip(*record, strict=True):
-        bag[node_of[label]] += count
-    return bag
-
-
-def _original_bags(originals: Originals) -> Iterator[list[tuple[int, int]]]:
-    """Yield each owner's bag as (leaf node, count) pairs."""
-    data, tree = originals.transactions, originals.taxonomy
-    assert tree.item_leaf is not None  # noqa: S101 - the caller grounds the tree
-    for first in range(0, len(data), ROWS_A_BATCH):
-        bounds = data.indptr[first : first + ROWS_A_BATCH + 1]
-        part = slice(int(bounds[0]), int(bounds[-1]))
-        nodes = tree.leaf_nodes[tree.item_leaf[data.items[part]]].tolist()
-        pairs = list(zip(nodes, data.counts[part].tolist(), strict=True))
-        ends = (bounds - bounds[0]).tolist()
-        yield from (pairs[a:b] for a, b in pairwise(ends))

@@ -9,10 +9,11 @@ import msgspec
 
 from incrowd.errors import BadInputError
 
-__all__ = ["LEAST_K", "Claim", "Distinct", "Kind", "check_k"]
+__all__ = ["LEAST_K", "Claim", "Distinct", "Kind", "SpeaksOf", "check_k"]
 
-Kind = Literal["k-anonymity", "k^m-anonymity", "none"]
+Kind = Literal["k-anonymity", "k^m-anonymity", "differential privacy", "none"]
 Distinct = Literal["records", "people"]
+SpeaksOf = Literal["owner", "class"]
 LEAST_K = 2  # with 1 nobody shares anything
 
 NOT_PROMISED = {
@@ -25,6 +26,11 @@ NOT_PROMISED = {
         "It holds against people who know at most m items of somebody; who knows more may find a single record.",
         "It hides which record is whose; it does not hide what all records with the same items have in common.",
         "It does not add up: two releases of overlapping data may say more together than each does alone.",
+    ),
+    "differential privacy": (
+        "It is a promise about the noise that was drawn: nobody can recount it from the file.",
+        "Counts are noisy, and queries of few people are not there.",
+        "It does not add up for free: the eps and delta of several releases of the same people are added.",
     ),
     "none": ("Do not publish it as anonymous.",),
 }
@@ -48,7 +54,8 @@ class Claim(msgspec.Struct, frozen=True):
     kind
         ``"k-anonymity"``: every published record occurs at least k times (partition.txt, Definition 2).
         ``"k^m-anonymity"``: any m labels that occur together in a record do so in at least k (Terrovitis et
-        al., VLDB 2008). ``"none"``: nothing is promised.
+        al., VLDB 2008). ``"differential privacy"``: what is published hardly depends on any one person (Korolova et
+        al., WWW 2009). ``"none"``: nothing is promised.
     k
         The least number of records.
     unit
@@ -61,6 +68,12 @@ class Claim(msgspec.Struct, frozen=True):
         Published items may be others than the owner's own, but each stands for one of the owner's that is at
         most so many steps away in the taxonomy (ssc.txt, section III). None: they are the owner's own items, or
         something above them in the taxonomy.
+    speaks_of
+        ``"owner"``: what a record says is true of each of its owners. ``"class"``: it describes the class as a whole.
+    typed_by
+        Published queries were typed by at least so many different people; None where no queries are published.
+    eps, delta
+        The parameters of differential privacy.
     """
 
     kind: Kind
@@ -69,16 +82,25 @@ class Claim(msgspec.Struct, frozen=True):
     m: int | None = None
     distinct: Distinct = "records"
     within: int | None = None
+    speaks_of: SpeaksOf = "owner"
+    typed_by: int | None = None
+    eps: float | None = None
+    delta: float | None = None
 
     @property
     def in_words(self) -> str:
         """The promise as a sentence or two."""
         if self.kind == "none":
             return "Nothing is promised of this release."
+        if self.kind == "differential privacy":
+            return (
+                f"With or without any one {self.unit}, every release is about as likely: by a factor of e^{self.eps:g} at "
+                f"most, but for a chance of {self.delta:g}."
+            )
         what = "Every published record is"
         if self.kind == "k^m-anonymity":
             what = f"Any {self.m} published items that occur together are"
-        return f"{what} shared by at least {self.k} {self._sharers}.{self._nearness}"
+        return f"{what} shared by at least {self.k} {self._sharers}.{self._nearness}{self._queries}"
 
     @property
     def _sharers(self) -> str:
@@ -93,11 +115,21 @@ class Claim(msgspec.Struct, frozen=True):
         return f" Its items stand for items of theirs at most {self.within} steps away in the taxonomy."
 
     @property
+    def _queries(self) -> str:
+        if self.typed_by is None or self.typed_by < LEAST_K:
+            return ""
+        return f" Every query in it was typed by at least {self.typed_by} different people."
+
+    @property
     def not_promised(self) -> tuple[str, ...]:
         """What a reader must not conclude from the promise."""
         caveats = NOT_PROMISED[self.kind]
-        if self.kind == "none":
+        if self.kind in {"none", "differential privacy"}:
             return caveats
+        if self.typed_by is not None and self.typed_by < LEAST_K:
+            caveats = ("Published queries may be ones that a single person typed.", *caveats)
+        if self.speaks_of == "class":
+            caveats = ("A record describes its class: a person in it may have asked nothing of it.", *caveats)
         if self.within is not None:
             caveats = ("A person may never have had the very item that is published.", *caveats)
         if self.unit == "session" and self.distinct == "records":

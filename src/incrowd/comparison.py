@@ -28,6 +28,7 @@ from incrowd.job import (
     Clock,
     Job,
     Watcher,
+    asking,
     check_input,
     kernels_are_compiled,
     load_kernels,
@@ -37,7 +38,7 @@ from incrowd.job import (
     write_rejects,
 )
 from incrowd.leftovers import marked
-from incrowd.methods import PROMISES, read_parameters
+from incrowd.methods import ASKING, PROMISES, read_parameters
 from incrowd.release import Release
 from incrowd.report.compare_page import render_comparison
 from incrowd.taxonomy import Grounded
@@ -82,8 +83,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         Why there is no release, or why the promise does not hold.
     ncp, ggd_norm, ic_norm, kept_exactly, blm, avg_length, avg_level
         See :class:`incrowd.metrics.Losses`.
-    recall, sdist
-        See :class:`incrowd.metrics.PatternUtility`.
+    recall, sdist, information_loss, linkage
+        See :class:`incrowd.metrics.Utility`.
     groups, k_min, people_min, withheld
         Distinct records, the least number of records and of different people in a class, records that are not
         published.
@@ -110,6 +111,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     avg_level: float | None = None
     recall: float | None = None
     sdist: float | None = None
+    information_loss: float | None = None
+    linkage: float | None = None
     groups: int | None = None
     k_min: int | None = None
     people_min: int | None = None
@@ -198,11 +201,13 @@ def run_comparison(job: Job, methods: Sequence[Setting], ks: Sequence[int], watc
         The input cannot be used, or no run succeeded; nothing is written.
     """
     check_input(job)
+    job = asking(job, [setting.method for setting in methods])
     check_free(job.out, force=job.force, ours=is_comparison, what="output directory")
     clock = Clock(watcher)
     with clock:
         with open_log(job, watcher) as log:
-            grounded = place_input(replace(job, k=min(ks)), log, clock)
+            asked = any(setting.method in ASKING for setting in methods)
+            grounded = place_input(replace(job, k=min(ks)), log, clock, asked=asked)
             counted = dict(log.summary)
             rejects_file = write_rejects(job, log)
         _prepare(job, methods, clock)
@@ -326,7 +331,7 @@ def _measured(run: Run, release: Release, seconds: float) -> Run:
         holds=problem is None,
         error=problem,
         **losses,
-        **msgspec.structs.asdict(release.patterns),
+        **msgspec.structs.asdict(release.utility),
         groups=counts.groups,
         k_min=counts.k_min,
         people_min=counts.people_min,

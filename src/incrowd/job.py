@@ -8,28 +8,35 @@ from __future__ import annotations
 import resource
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, Self, get_args
+
+import numpy as np
+import pyarrow as pa
 
 from incrowd.anonymization import anonymize, counted_by
 from incrowd.claims import Distinct
 from incrowd.errors import BadInputError, IncrowdError, check_choice
 from incrowd.kernels.jit import is_compiled, note_compiled
 from incrowd.logs import Log, parse_columns, parse_unit, read_log
-from incrowd.methods import read_parameters
+from incrowd.methods import ASKING, read_parameters
 from incrowd.methods.classes import filled_rows
 from incrowd.metrics.patterns import Pattern, measure_patterns
-from incrowd.taxonomy import Grounded, Unlisted, balanced, open_taxonomy
+from incrowd.taxonomy import Grounded, Taxonomy, Unlisted, ground, open_taxonomy
+from incrowd.taxonomy.check import taxonomy_named
 from incrowd.transactions import Transactions
 
 __all__ = [
     "Clock",
     "Job",
     "Watcher",
+    "asking",
     "check_input",
     "kernels_are_compiled",
+    "knowledge_of",
     "load_kernels",
     "open_log",
     "peak_megabytes",
@@ -37,6 +44,8 @@ __all__ = [
     "write_rejects",
 ]
 
+TINY_LABELS = ["all", "pair", "1", "2", "3"]
+TINY_PARENTS = np.array([-1, 0, 1, 1, 0], dtype=np.int32)
 STEPS = ("read", "taxonomy", "compile", "load", "anonymize", "audit", "write")
 
 
@@ -114,6 +123,13 @@ def peak_megabytes() -> float:
     return round(peak / (1024**2 if sys.platform == "darwin" else 1024), 1)
 
 
+def asking(job: Job, methods: Iterable[str]) -> Job:
+    """Return the job as methods that need whole queries want it: those are understood as concepts."""
+    if job.items is None and not ASKING.isdisjoint(methods):
+        return replace(job, items="concepts")
+    return job
+
+
 def check_input(job: Job) -> None:
     """Refuse choices that do not exist, before anything is read."""
     parse_unit(job.unit)
@@ -134,23 +150,40 @@ def open_log(job: Job, watcher: Watcher) -> Log:
     )
 
 
-def place_input(job: Job, log: Log, clock: Clock) -> Grounded:
+def place_input(job: Job, log: Log, clock: Clock, *, asked: bool = False) -> Grounded:
     """Build the transactions and place them on the taxonomy; refuse if k people are not left."""
     try:
-        return _place(job, log, clock)
+        return _place(job, log, clock, asked=asked)
     except IncrowdError as error:
         raise _with_rejects(error, job, log) from None
 
 
-def _place(job: Job, log: Log, clock: Clock) -> Grounded:
+def _place(job: Job, log: Log, clock: Clock, *, asked: bool) -> Grounded:
     clock.watcher.step("items")
-    transactions = log.transactions(unit=job.unit, items=job.items, bags=not job.sets)
+    transactions = log.transactions(
+        unit=job.unit,
+        items=job.items,
+        bags=not job.sets,
+        knowledge=knowledge_of(_taxonomy(job, log)) if job.items == "concepts" else None,
+        asked=asked,
+    )
     if transactions.empty_rows == len(transactions):
         raise BadInputError(_nothing_left(job, log))
     clock.step("taxonomy")
-    grounded = open_taxonomy(_taxonomy(job, log), transactions, unlisted=job.unlisted)
+    # Queries that mean nothing known are no mistake of the knowledge base.
+    unlisted = job.unlisted or ("keep" if job.items == "concepts" else None)
+    grounded = open_taxonomy(_taxonomy(job, log), transactions, unlisted=unlisted)
     filled_rows(counted_by(grounded.transactions, job.distinct), job.k)
     return grounded
+
+
+def knowledge_of(source: str) -> Taxonomy:
+    """Return the tree in which the meaning of queries is looked for."""
+    if source.startswith("balanced"):
+        raise BadInputError(
+            "items concepts needs a knowledge base: --taxonomy wordnet or a file of categories"
+        )
+    return taxonomy_named(source)
 
 
 def _nothing_left(job: Job, log: Log) -> str:
@@ -209,10 +242,13 @@ def load_kernels(job: Job) -> None:
     """Run the method on next to nothing, so that compiling or loading its kernels is not counted as its time."""
     people = ["a", "a", "b", "b"] if _counts_people(job) else None
     rows = Transactions.from_rows([["1", "2"], ["1", "2"], ["2", "2", "3"], ["3"]], people=people)
+    if job.method in ASKING:
+        rows = rows.with_askings()
     own: Mapping[str, Any] = job.parameters
-    tree = balanced(rows, 2)
-    release = anonymize(rows, tree, k=2, method=job.method, **own)
-    _ = release.losses, release.patterns
-    # Patterns are matched only where two items want the same one: here, the root's children want the root.
+    tree = ground(rows, Taxonomy.from_parents(TINY_PARENTS, pa.array(TINY_LABELS), name="tiny")).taxonomy
+    with suppress(IncrowdError):  # there may be too little of it for the method
+        release = anonymize(rows, tree, k=2, method=job.method, **own)
+        _ = release.losses, release.utility
+    # Patterns are matched only where two items want the same one: here, two nodes want the root.
     measure_patterns([Pattern((1, 2), 1)], [Pattern((0,), 1)], tree, far=tree.far)
     note_compiled(_kernels_of(job))

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from incrowd.claims import Claim, Distinct, Kind
+from incrowd.claims import Claim, Distinct, Kind, SpeaksOf
 from incrowd.errors import BadInputError, ClaimError
 
 __all__ = ["RELEASE_FORMAT", "Counts", "Manifest", "SpelledClaim", "read_manifest"]
@@ -27,6 +27,10 @@ class SpelledClaim(msgspec.Struct):
     m: int | None = None
     distinct: Distinct = "records"
     within: int | None = None
+    speaks_of: SpeaksOf = "owner"
+    typed_by: int | None = None
+    eps: float | None = None
+    delta: float | None = None
 
     @classmethod
     def of(cls, claim: Claim) -> SpelledClaim:
@@ -38,7 +42,7 @@ class SpelledClaim(msgspec.Struct):
     @property
     def claim(self) -> Claim:
         """The claim itself."""
-        return Claim(self.kind, self.k, self.unit, self.m, self.distinct, self.within)
+        return Claim(**{name: getattr(self, name) for name in Claim.__struct_fields__})
 
 
 class Counts(msgspec.Struct):
@@ -57,7 +61,7 @@ class Counts(msgspec.Struct):
 
 
 class Manifest(msgspec.Struct):
-    """Method, parameters, claim, counts, losses, use for mining patterns, version, and a numbered account of what was done."""
+    """Method, parameters, claim, counts, losses, utility, version, and a numbered account of what was done."""
 
     format: str
     incrowd: str
@@ -66,7 +70,7 @@ class Manifest(msgspec.Struct):
     claim: SpelledClaim
     counts: Counts
     losses: dict[str, float]
-    patterns: dict[str, float]
+    utility: dict[str, float]
     account: list[str]
 
     def text(self) -> str:

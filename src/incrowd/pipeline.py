@@ -17,8 +17,10 @@ from incrowd.job import (
     Clock,
     Job,
     Watcher,
+    asking,
     check_input,
     kernels_are_compiled,
+    knowledge_of,
     load_kernels,
     open_log,
     peak_megabytes,
@@ -27,7 +29,7 @@ from incrowd.job import (
 )
 from incrowd.logs import Log, parse_columns, read_log
 from incrowd.manifest import read_manifest
-from incrowd.methods import Progress, read_parameters
+from incrowd.methods import ASKING, PROMISES, Progress, read_parameters
 from incrowd.release import PrivateMap, Release, check_map, check_out, read_map
 from incrowd.report.page import Cost
 from incrowd.taxonomy import Grounded, open_taxonomy
@@ -57,7 +59,7 @@ class Outcome:
             "k": release.claim.k,
             **msgspec.structs.asdict(release.counts),
             "loss": msgspec.to_builtins(release.losses),
-            "patterns": msgspec.to_builtins(release.patterns),
+            "utility": msgspec.to_builtins(release.utility),
             "seconds": {name: round(value, 4) for name, value in self.seconds.items()},
             "peak_rss_mb": peak_megabytes(),
             "claim": {
@@ -80,9 +82,10 @@ class Outcome:
 def run_job(job: Job, watcher: Watcher) -> Outcome:
     """Read, place, group, write, audit; nothing is at the final name unless all of it went well."""
     _check(job)
+    job = asking(job, [job.method])
     clock = Clock(watcher)
     with clock, open_log(job, watcher) as log:
-        grounded = place_input(job, log, clock)
+        grounded = place_input(job, log, clock, asked=job.method in ASKING)
         clock.step("load" if kernels_are_compiled(job) else "compile")
         load_kernels(job)
         clock.step("anonymize")
@@ -131,9 +134,15 @@ def audit_release(
     columns = parse_columns(notes["columns"]) if notes.get("columns") else None
     how = notes.get("format", "auto")
     with read_log(original, format=how, columns=columns, memory=memory, progress=watcher.reading) as log:
-        transactions = log.transactions(unit=made["unit"], items=made["items"], bags=not made["sets"])
+        source = taxonomy or notes.get("taxonomy") or made["taxonomy"]
+        transactions = log.transactions(
+            unit=made["unit"],
+            items=made["items"],
+            bags=not made["sets"],
+            knowledge=knowledge_of(source) if made["items"] == "concepts" else None,
+            asked=read_manifest(directory).claim.typed_by is not None,
+        )
     watcher.step("taxonomy")
-    source = taxonomy or notes.get("taxonomy") or made["taxonomy"]
     grounded = open_taxonomy(source, transactions, unlisted=made["unlisted"])
     watcher.step("audit")
     return _audit_against(directory, grounded, owned)
@@ -156,6 +165,8 @@ def _check(job: Job) -> None:
     check_k(job.k)
     read_parameters(job.method, job.parameters)
     check_input(job)
+    if PROMISES[job.method] == "differential privacy" and job.unit != "user":
+        raise BadInputError(f"method {job.method} protects rows: use --unit user, so that a row is a person")
     check_forms(job.text_forms)
     check_out(job.out, force=job.force)
     if job.private_map is not None:

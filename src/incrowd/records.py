@@ -97,6 +97,8 @@ def published_labels(classes: Classes, taxonomy: Taxonomy) -> pa.Array:
     A bag of alternatives is written as in ssc.txt, ``{Wine:2, Vino:1}``: the most frequent first.
     """
     bags = classes.alternatives
+    if classes.texts is not None:
+        return pc.coalesce(classes.texts, taxonomy.labels_of(classes.nodes))
     if bags is None:
         return taxonomy.labels_of(classes.nodes)
     names = taxonomy.labels_of(bags.nodes).to_pylist()

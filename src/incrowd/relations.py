@@ -1,18 +1,22 @@
 """How a published record may relate to its owner's original, checked in plain Python for the audit.
 
 Either it generalizes it: every published label lies above an item of the owner's, copy for copy. Or it stands for
-it: every published label is near an item of the owner's, copy for copy (ssc.txt, section III).
+it: every published label is near an item of the owner's, copy for copy (ssc.txt, section III). Or it speaks of the
+class as a whole, and then of queries that enough people typed.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import pairwise
 from typing import Protocol
 
+from incrowd.asked import Asked
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["Bag", "Generalizing", "Relation", "Standing"]
+__all__ = ["Bag", "Generalizing", "Relation", "Standing", "count_typists"]
 
 Bag = Counter[int]
 Owned = Sequence[tuple[int, int]]
@@ -79,8 +83,7 @@ class Standing:
     verb = "stand for"
 
     def __init__(self, taxonomy: Taxonomy, within: int) -> None:
-        self._parent, self._far, self._within = taxonomy.parent, taxonomy.far, within
-        self._known: dict[tuple[int, int], bool] = {}
+        self._near = _Near(taxonomy, within)
 
     def wanted(self, published: Bag) -> Bag:
         """Return the bag itself."""
@@ -88,8 +91,8 @@ class Standing:
 
     def holds(self, wanted: Bag, owned: Owned) -> bool:
         """Match every published copy with an item of the owner's that is near enough, by augmenting paths."""
-        near = {node: [leaf for leaf, _ in owned if self._is_near(node, leaf)] for node in wanted}
         free, given = dict(owned), {leaf: Bag() for leaf, _ in owned}
+        near = {node: sorted(self._near[node] & free.keys()) for node in wanted}
         for node, count in wanted.items():
             at_once = min(count, free.get(node, 0))  # the very item, where nobody else wants it yet
             if at_once:
@@ -99,18 +102,35 @@ class Standing:
                 return False
         return True
 
-    def _is_near(self, node: int, leaf: int) -> bool:
-        pair = (node, leaf)
-        if pair not in self._known:
-            self._known[pair] = self._distance(node, leaf) <= self._within
-        return self._known[pair]
 
-    def _distance(self, node: int, other: int) -> int:
-        """Return the length of the path between two nodes."""
-        far = int(self._far[node]) + int(self._far[other])
-        while node != other:  # the larger number is never above the smaller one
-            node, other = min(node, other), int(self._parent[max(node, other)])
-        return far - 2 * int(self._far[node])
+class _Near(dict[int, frozenset[int]]):
+    """The leaves at most so many steps from a node, by node; found on first use."""
+
+    def __init__(self, taxonomy: Taxonomy, within: int) -> None:
+        super().__init__()
+        self.is_leaf = taxonomy.is_leaf.tolist()
+        self.parent, self.far = taxonomy.parent.tolist(), taxonomy.far.tolist()
+        self.children, self.start = taxonomy.children.tolist(), taxonomy.child_start.tolist()
+        self.within = within
+
+    def __missing__(self, node: int) -> frozenset[int]:
+        near: list[int] = []
+        above, below = node, -1
+        while above >= 0 and self.far[node] - self.far[above] <= self.within:
+            self._down(above, below, self.within - self.far[node] + 2 * self.far[above], near)
+            above, below = self.parent[above], above
+        self[node] = frozenset(near)
+        return self[node]
+
+    def _down(self, node: int, without: int, farthest: int, near: list[int]) -> None:
+        """Add the leaves at or below a node that are not too far from the root; but not one child's part."""
+        waiting = [node]
+        while waiting:
+            here = waiting.pop()
+            if here != without and self.far[here] <= farthest:
+                if self.is_leaf[here]:
+                    near.append(here)
+                waiting += self.children[self.start[here] : self.start[here + 1]]
 
 
 def _augment(start: int, near: dict[int, list[int]], free: dict[int, int], given: dict[int, Bag]) -> bool:
@@ -146,3 +166,14 @@ def _move(
             return
         leaf = reached_by[node]
         given[leaf][node] -= 1
+
+
+def count_typists(queries: AbstractSet[str], asked: Asked, person: Sequence[int]) -> dict[str, int]:
+    """Count the different people who typed each query; 0 for what nobody typed."""
+    people: dict[str, set[int]] = {query: set() for query in queries}
+    texts = dict(enumerate(asked.texts.to_pylist()))
+    for row, (first, stop) in enumerate(pairwise(asked.start.tolist())):
+        for query in set(asked.query[first:stop].tolist()):
+            if texts[query] in people:
+                people[texts[query]].add(person[row])
+    return {query: len(some) for query, some in people.items()}

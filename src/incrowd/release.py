@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from incrowd.auditor import RELEASE_FILES, Audit, Originals, audit
@@ -21,7 +22,7 @@ from incrowd.errors import BadInputError, ClaimError, IncrowdError
 from incrowd.folder import appearing, check_free
 from incrowd.manifest import RELEASE_FORMAT, Counts, Manifest, SpelledClaim, read_manifest
 from incrowd.methods.classes import WITHHELD, Classes
-from incrowd.metrics import Losses, PatternUtility, measure_losses, pattern_utility
+from incrowd.metrics import Losses, Utility, measure_losses, measure_utility
 from incrowd.records import RECORDS_SCHEMA, Records, published_labels, records_of
 from incrowd.report.page import Cost, render_report
 from incrowd.taxonomy.tree import Taxonomy
@@ -69,9 +70,9 @@ class Release:
         return measure_losses(self.transactions, self.taxonomy, self.classes)
 
     @cached_property
-    def patterns(self) -> PatternUtility:
-        """What the release is worth to who looks for frequent patterns."""
-        return pattern_utility(self.transactions, self.taxonomy, self.classes)
+    def utility(self) -> Utility:
+        """What the release is worth to its readers, and how far it can be traced back."""
+        return measure_utility(self.transactions, self.taxonomy, self.classes)
 
     @property
     def counts(self) -> Counts:
@@ -89,6 +90,8 @@ class Release:
     @cached_property
     def people_min(self) -> int:
         """The least number of different people who share a record."""
+        if self.classes.copies is not None:
+            return 0
         row_of, person = self.records.row_of, self.transactions.person
         record_of_row = np.repeat(np.arange(len(self.records)), self.records.sizes)
         published = row_of != WITHHELD
@@ -126,7 +129,7 @@ class Release:
             claim=SpelledClaim.of(self.claim),
             counts=self.counts,
             losses=msgspec.structs.asdict(self.losses),
-            patterns=msgspec.structs.asdict(self.patterns),
+            utility=msgspec.structs.asdict(self.utility),
             account=[f"{number}. {step}" for number, step in enumerate(self.account, 1)],
         )
 
@@ -223,26 +226,28 @@ class Release:
             ],
             schema=TAXONOMY_SCHEMA,
         )
-        return pa.concat_tables([table, self._alternatives_table()])
+        return pa.concat_tables([table, self._own_labels_table()])
 
-    def _alternatives_table(self) -> pa.Table:
-        """Return a row for each published bag of alternatives, below the least node above all of them."""
-        bags = self.classes.alternatives
-        if bags is None:
+    def _own_labels_table(self) -> pa.Table:
+        """Return a row for each label that is no node's, below the node that it is published under."""
+        classes, tree = self.classes, self.taxonomy
+        if classes.alternatives is None and classes.texts is None:
             return TAXONOMY_SCHEMA.empty_table()
-        several = np.flatnonzero(np.diff(bags.start) > 1)
-        labels = published_labels(self.classes, self.taxonomy).take(pa.array(several))
+        labels = published_labels(classes, tree)
+        own = np.flatnonzero(pc.not_equal(labels, tree.labels_of(classes.nodes)))
         first = np.unique(
-            labels.dictionary_encode().indices.to_numpy(zero_copy_only=False), return_index=True
+            np.array(labels.take(pa.array(own)).dictionary_encode().indices), return_index=True
         )[1]
-        entries = several[first]
-        nodes = self.classes.nodes[entries]
+        entries = own[first]
+        nodes = classes.nodes[entries]
+        bags = classes.alternatives
+        leaves = np.ones(len(entries)) if bags is None else np.diff(bags.start)[entries]
         return pa.table(
             [
-                labels.take(pa.array(first)),
-                self.taxonomy.labels_of(nodes),
-                pa.array(self.taxonomy.level[nodes] + 1, pa.int32()),
-                pa.array(np.diff(bags.start)[entries], pa.int32()),
+                labels.take(pa.array(entries)),
+                tree.labels_of(nodes),
+                pa.array(tree.level[nodes] + 1, pa.int32()),
+                pa.array(leaves.astype(np.int32), pa.int32()),
             ],
             schema=TAXONOMY_SCHEMA,
         )

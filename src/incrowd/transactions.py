@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from incrowd.asked import Asked
+
 __all__ = ["Transactions"]
 
 Ints64 = npt.NDArray[np.int64]
@@ -40,6 +42,8 @@ class Transactions:
     people
         Whose each row is, where several rows may be one person's (sessions); None: each row is a person's own.
         Private, as the owners are.
+    asked
+        Every query of every row, where a method needs them.
     """
 
     indptr: Ints64
@@ -50,6 +54,7 @@ class Transactions:
     unit: str = "record"
     account: tuple[str, ...] = field(default=())
     people: pa.Array | None = None
+    asked: Asked | None = None
 
     def __post_init__(self) -> None:
         for name in ("indptr", "items", "counts"):
@@ -121,6 +126,24 @@ class Transactions:
         """Return the same rows with every count set to one."""
         return self._with(counts=np.ones_like(self.counts))
 
+    def with_askings(self) -> Transactions:
+        """Return the same rows, each item being a query that was asked as often as it counts, and means itself."""
+        times = np.repeat(np.arange(len(self.items)), self.counts)
+        before = np.concatenate(([0], np.cumsum(self.counts, dtype=np.int64)))
+        everything = np.arange(len(self.vocabulary), dtype=np.int32)
+        asked = Asked(
+            start=before[self.indptr],
+            query=self.items[times],
+            time=np.zeros(len(times), dtype=np.int64),
+            clicks=np.zeros(len(times) + 1, dtype=np.int64),
+            site=np.empty(0, dtype=np.int32),
+            texts=self.vocabulary,
+            sites=pa.array([], pa.string()),
+            concept_start=np.arange(len(self.vocabulary) + 1, dtype=np.int64),
+            concept=everything,
+        )
+        return self._with(asked=asked)
+
     def without_items(self, unwanted: npt.NDArray[np.bool_], *, note: str) -> Transactions:
         """Return the rows less the vocabulary positions where `unwanted` is true; rows may become empty."""
         keep = ~unwanted[self.items]
@@ -132,6 +155,7 @@ class Transactions:
             counts=self.counts[keep],
             vocabulary=self.vocabulary.filter(pa.array(~unwanted)),
             account=(*self.account, note),
+            asked=None if self.asked is None else self.asked.without_items(unwanted),
         )
 
     def _with(self, **changes: Any) -> Transactions:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import re
+from typing import get_args
 
 import pytest
 
 from browser import drawn_charts, opened
+from incrowd.claims import Kind
 from incrowd.comparison import Run
 from incrowd.report.compare_charts import CHARTS, SHAPES, chart_rows, charts
 from incrowd.report.compare_page import render_comparison
@@ -17,7 +19,7 @@ LARGEST = 5_000_000
 def run_of(label, k, **values):
     numbers = {
         "ncp": 0.01 * k, "ggd_norm": 0.02 * k, "ic_norm": 0.03 * k, "kept_exactly": 1 / k, "blm": 0.02 * k,
-        "avg_length": 3.0, "avg_level": 2.0, "recall": 1 / k, "sdist": 0.5 * k, "groups": 100, "k_min": k, "people_min": k, "withheld": 0, "seconds": 0.1, "peak_mb": 9.0,
+        "avg_length": 3.0, "avg_level": 2.0, "recall": 1 / k, "sdist": 0.5 * k, "information_loss": 9.0 * k, "linkage": 100 / k, "groups": 100, "k_min": k, "people_min": k, "withheld": 0, "seconds": 0.1, "peak_mb": 9.0,
     }  # fmt: skip
     run = Run(
         label=label, method=label.partition(":")[0], parameters={}, k=k, kind=KINDS[label], promise="Shared.",
@@ -82,7 +84,9 @@ def test_different_promises_are_marked_and_never_ranked():
     assert words in several
     assert words not in one
     marks = charts(chart_rows(result_of()["runs"]))["ggd"]["layer"][-1]["encoding"]["shape"]["scale"]
-    assert marks == {"domain": list(SHAPES), "range": list(SHAPES.values())}
+    kinds = list(dict.fromkeys(KINDS.values()))
+    assert marks == {"domain": kinds, "range": [SHAPES[kind] for kind in kinds]}
+    assert len(set(SHAPES.values())) == len(SHAPES) == len(get_args(Kind))
 
 
 def test_ggd_and_ncp_share_one_scale():

@@ -18,6 +18,9 @@ _KINDS = {
 }
 
 
+_CONCEPTS = {"listed": "Queries and what they mean", "unlisted": "Queries in which no concept was found"}
+
+
 def account_of_reading(form: str, lines: int, rejects: Mapping[str, int], bad_bytes: int) -> list[str]:
     """Say what was read and what was left out."""
     sentences = [f"Lines read as {form}: {lines:,}."]
@@ -32,9 +35,9 @@ def account_of_units(unit: str, items: str, counts: Mapping[str, int]) -> list[s
     sentences = []
     if "queries" in counts:
         sentences.append(f"Queries, where the clicks of one query count once: {counts['queries']:,}.")
-    if items in ("nouns", "terms"):
+    if items in ("nouns", "terms", "concepts"):
         sentences += [
-            f"{what}: {counts[f'{kind}_words']:,} distinct, {counts[f'{kind}_occurrences']:,} in all."
+            f"{_CONCEPTS.get(kind, what) if items == 'concepts' else what}: {counts[f'{kind}_words']:,} distinct, {counts[f'{kind}_occurrences']:,} in all."
             for kind, what in _KINDS.items()
             if f"{kind}_words" in counts
         ]

@@ -10,12 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from incrowd.taxonomy.concepts import Knowledge, find_concepts
+from incrowd.taxonomy.wordnet import wordnet_tree
 from incrowd.text.words import LISTED, OTHER, STOP, TERM, UNLISTED, Nouns, find_nouns, find_terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from incrowd.logs.store import Store
+    from incrowd.taxonomy import Taxonomy
 
 __all__ = ["CompressedRows", "compress", "count_kinds", "look_up_words"]
 
@@ -63,8 +66,14 @@ class CompressedRows:
     people: pa.StringArray | None
 
 
-def look_up_words(store: Store, items: str) -> None:
-    """Make the table `meanings` (text, name, kind): the item that each distinct text stands for, or null."""
+def look_up_words(store: Store, items: str, knowledge: Taxonomy | None = None) -> None:
+    """Make the table `meanings` (text, name, kind): the item that each distinct text stands for, or null.
+
+    A query that means several concepts has a row for each; one that means none stands for itself.
+    """
+    if items == "concepts":
+        _look_up_concepts(store, knowledge)
+        return
     if items not in _LOOKUPS:
         store.run(_EACH_TEXT_ITSELF)
         return
@@ -73,6 +82,21 @@ def look_up_words(store: Store, items: str) -> None:
         texts = batch.column("text")
         found = _LOOKUPS[items](texts)
         store.insert("meanings", pa.table({"text": texts, "name": found.item, "kind": found.kind}))
+
+
+def _look_up_concepts(store: Store, knowledge: Taxonomy | None) -> None:
+    tree = knowledge or wordnet_tree()
+    store.run("CREATE OR REPLACE TABLE meanings (text VARCHAR, name VARCHAR, kind TINYINT)")
+    known = Knowledge.of(tree)
+    for batch in store.batches("SELECT DISTINCT text FROM words"):
+        texts = batch.column("text").cast(pa.string())
+        found = find_concepts(texts, known)
+        understood = np.repeat(np.arange(len(texts)), np.diff(found.start))
+        unknown = np.flatnonzero(np.diff(found.start) == 0)
+        names = pa.concat_arrays([tree.labels_of(found.node), texts.take(pa.array(unknown))])
+        kinds = np.repeat(np.array([LISTED, UNLISTED], dtype=np.int8), [len(understood), len(unknown)])
+        whose = texts.take(pa.array(np.concatenate((understood, unknown))))
+        store.insert("meanings", pa.table({"text": whose, "name": names, "kind": kinds}))
 
 
 def count_kinds(store: Store) -> dict[str, int]:

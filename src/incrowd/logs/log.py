@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from incrowd.errors import BadInputError, nearest
 from incrowd.logs.account import account_of_reading, account_of_units
+from incrowd.logs.askings import collect_askings
 from incrowd.logs.items import compress, count_kinds, look_up_words
 from incrowd.logs.tokens import TokenTable, one_word_each
 from incrowd.logs.units import Unit, asked_by_unit, make_units, parse_unit
@@ -19,10 +20,14 @@ from incrowd.transactions import Transactions
 if TYPE_CHECKING:
     from incrowd.logs.rejects import Rejects
     from incrowd.logs.store import Store
+    from incrowd.taxonomy import Taxonomy
 
 __all__ = ["ITEMS", "Log"]
 
-ITEMS = ("nouns", "terms", "queries", "raw")
+ASKABLE = ("queries", "concepts")
+_NO_QUERIES = "this method needs a query log: baskets hold no queries"
+_NOT_WHOLE = "this method needs whole queries: use --items concepts or --items queries"
+ITEMS = ("nouns", "terms", "queries", "concepts", "raw")
 
 
 @dataclass(eq=False, repr=False)
@@ -84,7 +89,13 @@ class Log:
         return int(self.store.row('SELECT count(DISTINCT "user") FROM events')[0])
 
     def transactions(
-        self, *, unit: str = "user", items: str | None = None, bags: bool = True
+        self,
+        *,
+        unit: str = "user",
+        items: str | None = None,
+        bags: bool = True,
+        knowledge: Taxonomy | None = None,
+        asked: bool = False,
     ) -> Transactions:
         """Build one row of items for each privacy unit.
 
@@ -95,9 +106,14 @@ class Log:
             Baskets have one row for each record.
         items
             ``"nouns"`` (the nouns of WordNet and the words that it does not know; the default),
-            ``"terms"`` (all words but function words), ``"queries"``, or for baskets ``"raw"``.
+            ``"terms"`` (all words but function words), ``"queries"``, ``"concepts"`` (what queries mean), or for
+            baskets ``"raw"``.
         bags
             Whether to count repeats.
+        knowledge
+            The tree in which concepts are looked for; WordNet if it is not given.
+        asked
+            Whether to keep every asking too, which some methods need. It takes memory.
 
         Returns
         -------
@@ -105,6 +121,8 @@ class Log:
             Rows ordered by user id and session (baskets: by line). Who has nothing left has an empty row.
         """
         chosen = self._check_items(items)
+        if asked and chosen not in ASKABLE:
+            raise BadInputError(_NO_QUERIES if self.is_baskets else _NOT_WHOLE)
         wanted = parse_unit(unit)
         counts: dict[str, int] = {}
         if self.is_baskets:
@@ -113,10 +131,14 @@ class Log:
         else:
             make_units(self.store, wanted, has_times=self.has_times)
             counts["queries"] = self._fill_tokens(wanted, chosen)
-        look_up_words(self.store, chosen)
+        look_up_words(self.store, chosen, knowledge)
         counts |= count_kinds(self.store)
         label = "record" if self.is_baskets else str(wanted)
-        return self._finish(label, chosen, counts, bags=bags)
+        made = self._finish(label, chosen, counts, bags=bags)
+        if not asked:
+            return made
+        askings = collect_askings(self.store, wanted, len(made), has_times=self.has_times)
+        return replace(made, asked=askings)
 
     def _check_items(self, items: str | None) -> str:
         fitting = ("raw",) if self.is_baskets else ITEMS[:-1]
@@ -134,7 +156,7 @@ class Log:
         queries = 0
         for batch in asked_by_unit(self.store, unit, has_times=self.has_times):
             texts = normalise(batch.column("query").cast(pa.string()))
-            words = one_word_each(texts) if items == "queries" else split_terms(texts)
+            words = one_word_each(texts) if items in ("queries", "concepts") else split_terms(texts)
             tokens.add(np.array(batch.column("unit"), np.int32), words)
             queries += len(batch)
         return queries

@@ -37,7 +37,7 @@ _ASKED_BY_USER = """
 # Rows of the same second are peers in the sum, so they share a visit whatever their order.
 _VISITS = """
     CREATE OR REPLACE TABLE visits AS
-    SELECT "user", query, 1 + sum(starts) OVER (PARTITION BY "user" ORDER BY time) AS visit
+    SELECT "user", time, query, 1 + sum(starts) OVER (PARTITION BY "user" ORDER BY time) AS visit
     FROM (
         SELECT "user", query, time,
             (time - lag(time, 1, time) OVER (PARTITION BY "user" ORDER BY time) > {gap})::INTEGER AS starts

@@ -12,11 +12,14 @@ from incrowd.errors import BadInputError, check_choice, nearest
 from incrowd.methods.apriori import apriori, check_apriori
 from incrowd.methods.classes import WITHHELD, Classes, Progress
 from incrowd.methods.clump import check_clump, clump
+from incrowd.methods.microaggregation import check_microaggregation, microaggregation
 from incrowd.methods.partition import partition
+from incrowd.methods.rivals import check_korolova, erola, korolova, navarro, plain, poblete
 from incrowd.methods.ssc import check_ssc, ssc
 from incrowd.methods.suppress import suppress
 
 __all__ = [
+    "ASKING",
     "METHODS",
     "PROMISES",
     "WITHHELD",
@@ -35,6 +38,12 @@ METHODS: Mapping[str, Method] = {
     "partition": partition,
     "clump": clump,
     "ssc": ssc,
+    "microaggregation": microaggregation,
+    "navarro": navarro,
+    "erola": erola,
+    "plain": plain,
+    "korolova": korolova,
+    "poblete": poblete,
     "apriori": apriori,
     "suppress": suppress,
 }
@@ -42,10 +51,25 @@ PROMISES: Mapping[str, Kind] = {
     "partition": "k-anonymity",
     "clump": "k-anonymity",
     "ssc": "k-anonymity",
+    "microaggregation": "k-anonymity",
+    "navarro": "k-anonymity",
+    "erola": "k-anonymity",
+    "plain": "k-anonymity",
+    "korolova": "differential privacy",
+    "poblete": "none",
     "apriori": "k^m-anonymity",
     "suppress": "none",
 }
-CHECKS: Mapping[str, Callable[..., None]] = {"clump": check_clump, "ssc": check_ssc, "apriori": check_apriori}
+ASKING = frozenset(
+    ["microaggregation", "navarro", "erola", "plain", "korolova", "poblete"]
+)  # methods that need every single query
+CHECKS: Mapping[str, Callable[..., None]] = {
+    "clump": check_clump,
+    "ssc": check_ssc,
+    "microaggregation": check_microaggregation,
+    "korolova": check_korolova,
+    "apriori": check_apriori,
+}
 COMMON = ("transactions", "taxonomy", "k", "seed", "progress")
 
 
@@ -121,6 +145,8 @@ def _value(name: str, value: Any, kind: Any) -> Any:
     if value is None and NoneType in get_args(kind):
         return None
     kind = _kind(kind)
+    if kind is bool:
+        return check_choice(name, str(value).lower(), ("true", "false")) == "true"
     if get_origin(kind) is Literal:
         return check_choice(name, str(value), map(str, get_args(kind)))
     try:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from incrowd.claims import check_k
+from incrowd.claims import SpeaksOf, check_k
 from incrowd.errors import BadInputError
 from incrowd.kernels.lcg import Generalizations
 from incrowd.transactions import Transactions
@@ -48,11 +49,17 @@ class Classes:
     alternatives
         Where an entry of `nodes` is published as a bag of alternatives, those bags, one for each entry (bags of
         one node are that node). None: the nodes themselves are published.
+    texts
+        Where entries are published as texts of their own (real queries), those texts, one for each entry; null: the
+        node's label. A text stands below its node.
     stands_for
         What the published nodes stand for as generalizations of their rows' items, one bag for each class,
         where they are no such generalizations themselves. Losses are measured on it.
-    within
+    within, speaks_of, typed_by
         See :class:`incrowd.claims.Claim`.
+    copies
+        Where records are nobody's own, how often each class's is published; no row has a class then. None: once for
+        each of its rows.
     notes
         What the method has to tell of its work, as sentences with numbers.
     """
@@ -62,8 +69,12 @@ class Classes:
     nodes: Ints32
     counts: Ints32
     alternatives: Generalizations | None = None
+    texts: pa.Array | None = None
     stands_for: Generalizations | None = None
     within: int | None = None
+    speaks_of: SpeaksOf = "owner"
+    typed_by: int | None = None
+    copies: Ints64 | None = None
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -71,13 +82,24 @@ class Classes:
 
     @property
     def sizes(self) -> Ints64:
-        """Rows in each class."""
+        """Records of each class: one for each of its rows, as a rule."""
+        if self.copies is not None:
+            return self.copies
         return np.bincount(self.of_row[self.of_row != WITHHELD], minlength=len(self)).astype(np.int64)
 
     @property
     def withheld(self) -> int:
         """Rows that are not published."""
         return int(np.count_nonzero(self.of_row == WITHHELD))
+
+    def with_copies(self, copies: Ints64) -> Classes:
+        """Return the same as records that are nobody's own, each published so often."""
+        return replace(self, copies=copies)
+
+    @property
+    def readers(self) -> Ints32:
+        """The class that a row is to be read in when losses are measured: its own, or the one for all."""
+        return self.of_row if self.copies is None else np.zeros_like(self.of_row)
 
     @property
     def generalization(self) -> Generalizations:

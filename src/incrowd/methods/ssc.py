@@ -23,7 +23,7 @@ Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]
 
 MOST_EPS = 1_000  # beyond any tree's paths, and below the distance of unlisted words
-MOST_PAIRS = 100_000_000  # of relevant terms; each takes eight bytes
+MOST_PAIRS = 50_000_000  # of relevant terms; each takes eight bytes
 DECIMALS = 3  # of omega: costs are whole numbers of its last unit, so that ties are ties
 
 

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from incrowd.metrics.losses import Losses, measure_losses
-from incrowd.metrics.patterns import PatternUtility, pattern_utility
+from incrowd.metrics.utility import Utility, measure_utility
 
-__all__ = ["Losses", "PatternUtility", "measure_losses", "pattern_utility"]
+__all__ = ["Losses", "Utility", "measure_losses", "measure_utility"]

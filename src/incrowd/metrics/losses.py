@@ -55,7 +55,7 @@ def measure_losses(transactions: Transactions, taxonomy: Taxonomy, classes: Clas
     """Measure what the classes lose of the transactions. A row that is withheld loses all it has."""
     rows, tree = leaf_rows(transactions, taxonomy), tree_arrays(taxonomy)
     meant = classes.generalization
-    kept = what_is_kept(rows, tree, classes.of_row, *meant)
+    kept = what_is_kept(rows, tree, classes.readers, *meant)
     exactly = kept.exactly
     if classes.stands_for is not None and classes.alternatives is None:  # others' items may be the very same
         exactly = what_is_kept(
@@ -66,11 +66,16 @@ def measure_losses(transactions: Transactions, taxonomy: Taxonomy, classes: Clas
     published = _over_rows(classes, meant, np.ones(len(meant.nodes)))
     suppressed = transactions.occurrences - published
     ggd = suppressed + _over_rows(classes, meant, taxonomy.lm[meant.nodes])
+    ic = suppressed + _over_rows(classes, meant, taxonomy.ic[meant.nodes])
+    if (
+        classes.speaks_of == "class"
+    ):  # what is published is no generalization: it is kept as such, or not at all
+        ggd = ic = float(transactions.occurrences - exactly)
     return Losses(
         ncp=(kept.weight / taxonomy.leaf_count + kept.lost) / occurrences,
         ggd=ggd,
         ggd_norm=ggd / occurrences,
-        ic_norm=(suppressed + _over_rows(classes, meant, taxonomy.ic[meant.nodes])) / occurrences,
+        ic_norm=ic / occurrences,
         kept_exactly=exactly / occurrences,
         blm=ggd / occurrences,
         avg_length=published / published_rows,

@@ -15,10 +15,20 @@ __all__ = ["CHARTS", "chart_rows", "charts"]
 
 Row = Mapping[str, Any]
 
-CHARTS = ("ggd", "ncp", "kept", "trade", "recall", "sdist", "time")
+CHARTS = ("ggd", "ncp", "kept", "trade", "recall", "sdist", "loss", "linkage", "time")
 HEIGHT = 260
-SHAPES = {"k-anonymity": "circle", "k^m-anonymity": "square", "none": "triangle-up"}
-DASHES = {"k-anonymity": [1, 0], "k^m-anonymity": [7, 4], "none": [2, 3]}
+SHAPES = {
+    "k-anonymity": "circle",
+    "k^m-anonymity": "square",
+    "differential privacy": "diamond",
+    "none": "triangle-up",
+}
+DASHES = {
+    "k-anonymity": [1, 0],
+    "k^m-anonymity": [7, 4],
+    "differential privacy": [9, 3, 2, 3],
+    "none": [2, 3],
+}
 TOOLTIP = [
     {"field": "label", "title": "method"},
     {"field": "k", "title": "k"},
@@ -28,6 +38,8 @@ TOOLTIP = [
     {"field": "kept_exactly", "title": "kept exactly", "format": ".2%"},
     {"field": "recall", "title": "recall of patterns", "format": ".2%"},
     {"field": "sdist", "title": "sDist of patterns", "format": ".2f"},
+    {"field": "information_loss", "title": "L", "format": ".1f"},
+    {"field": "linkage", "title": "RL", "format": ".1f"},
     {"field": "groups", "title": "distinct records", "format": ","},
     {"field": "withheld", "title": "withheld", "format": ","},
     {"field": "seconds", "title": "seconds", "format": ".3f"},
@@ -51,6 +63,8 @@ def charts(rows: Sequence[Row]) -> dict[str, Spec]:
         "trade": _trade(rows),
         "recall": _by_k(rows, _share("recall", "recall of patterns", {"zero": True})),
         "sdist": _by_k(rows, {"field": "sdist", "type": "quantitative", "title": "sDist of patterns"}),
+        "loss": _by_k(rows, _percent("information_loss", "L, percent")),
+        "linkage": _by_k(rows, _percent("linkage", "RL, percent")),
         "time": _by_k(rows, _seconds(rows)),
     }
 
@@ -63,6 +77,11 @@ def _share(field: str, title: str, scale: Spec) -> Spec:
         "scale": scale,
         "axis": {"format": "~%", "tickCount": 6},
     }
+
+
+def _percent(field: str, title: str) -> Spec:
+    scale = {"domain": [0, 100]}
+    return {"field": field, "type": "quantitative", "title": title, "scale": scale, "axis": {"tickCount": 6}}
 
 
 def _seconds(rows: Sequence[Row]) -> Spec:

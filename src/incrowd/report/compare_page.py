@@ -21,10 +21,11 @@ KINDS = {
     "k^m-anonymity": (
         "Any m published items that occur together are shared by at least k: a weaker promise, so it costs less."
     ),
+    "differential privacy": "What is published hardly depends on any one person; there are no records of people.",
     "none": "Nothing is promised of these releases. They show what little is lost by doing little.",
 }
 # How the charts mark each promise (see compare_charts.SHAPES and DASHES).
-SIGNS = {"k-anonymity": "● ───", "k^m-anonymity": "■ ╌╌╌", "none": "▲ ┈┈┈"}
+SIGNS = {"k-anonymity": "● ───", "k^m-anonymity": "■ ╌╌╌", "differential privacy": "◆ ─╌─", "none": "▲ ┈┈┈"}
 COLUMNS = {
     "ggd_norm": "GGD",
     "ncp": "NCP",
@@ -33,6 +34,8 @@ COLUMNS = {
     "blm": "BLM",
     "recall": "recall",
     "sdist": "sDist",
+    "information_loss": "L",
+    "linkage": "RL",
     "avg_length": "length",
     "avg_level": "level",
     "groups": "distinct",
@@ -44,7 +47,7 @@ COLUMNS = {
 }
 SHARES = ("ggd_norm", "ncp", "ic_norm", "kept_exactly", "blm", "recall")
 WHOLE = ("groups", "k_min", "people_min", "withheld", "peak_mb")
-DECIMALS = {"sdist": 2, "avg_length": 2, "avg_level": 2, "seconds": 3}
+DECIMALS = {"sdist": 2, "information_loss": 1, "linkage": 1, "avg_length": 2, "avg_level": 2, "seconds": 3}
 
 
 class Group(NamedTuple):

@@ -34,7 +34,7 @@ LOSS_NOTES = {
     "ic_norm": ("IC loss", "As GGD on a logarithmic scale: it cares whether the exact term survived."),
     "kept_exactly": ("Kept exactly", "Share of the original items that are published as the very item."),
 }
-PATTERN_NOTES = {
+UTILITY_NOTES = {
     "recall": (
         "Recall of patterns",
         "Of the 100 most frequent closed patterns, the share of items that the release's patterns still have.",
@@ -42,6 +42,14 @@ PATTERN_NOTES = {
     "sdist": (
         "sDist of patterns",
         "Steps in the taxonomy, for each of their items, to the nearest pattern of the release; 0 is best.",
+    ),
+    "information_loss": (
+        "L, likeness lost",
+        "How differently people fall into groups of like interests before and after; 0 is best.",
+    ),
+    "linkage": (
+        "RL, record linkage",
+        "A risk: how often who knows all originals links a record with the right one; 0 is best.",
     ),
 }
 
@@ -70,8 +78,10 @@ def render_report(
         counts=manifest.counts,
         losses=[(*LOSS_NOTES[name], share(manifest.losses[name])) for name in LOSS_NOTES]
         + [
-            (*PATTERN_NOTES["recall"], share(manifest.patterns["recall"])),
-            (*PATTERN_NOTES["sdist"], f"{manifest.patterns['sdist']:.2f}"),
+            (*UTILITY_NOTES["recall"], share(manifest.utility["recall"])),
+            (*UTILITY_NOTES["sdist"], f"{manifest.utility['sdist']:.2f}"),
+            (*UTILITY_NOTES["information_loss"], share(manifest.utility["information_loss"] / 100)),
+            (*UTILITY_NOTES["linkage"], share(manifest.utility["linkage"] / 100)),
         ],
         length_before=lengths.mean(),
         length_after=manifest.losses["avg_length"],

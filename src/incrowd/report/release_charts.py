@@ -89,6 +89,8 @@ def _fate(manifest: Manifest, occurrences: int) -> tuple[list[str], list[float]]
     kept = manifest.losses["kept_exactly"]
     published = manifest.losses["avg_length"] * manifest.counts.records_out / max(occurrences, 1)
     names = ["published as such", "published as something more general", "not published"]
+    if manifest.claim.speaks_of == "class":
+        published = kept
     # With sets, an item that repeats counts as kept at every copy, though it is published once.
     return names, [kept, max(published - kept, 0.0), max(1 - max(published, kept), 0.0)]
 

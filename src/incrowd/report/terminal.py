@@ -59,7 +59,7 @@ def show_outcome(outcome: Outcome) -> None:
     console.print(_numbers_table(outcome))
     console.print()
     console.print(
-        _losses_table(msgspec.structs.asdict(release.losses), msgspec.structs.asdict(release.patterns))
+        _losses_table(msgspec.structs.asdict(release.losses), msgspec.structs.asdict(release.utility))
     )
     console.print()
     seconds = ", ".join(
@@ -104,7 +104,7 @@ def show_release(directory: Path, manifest: Manifest) -> None:
         f"\n{counts.records_out:,} records, {counts.groups:,} distinct, the smallest class {counts.k_min:,}{people}; "
         f"{counts.withheld:,} withheld; method {manifest.method}.\n",
     )
-    console.print(_losses_table(manifest.losses, manifest.patterns))
+    console.print(_losses_table(manifest.losses, manifest.utility))
     console.print()
     console.print(examples)
     console.print("\nWhat was done:")
@@ -187,16 +187,20 @@ def _unlisted(outcome: Outcome) -> str:
     return "kept in a branch of their own" if kept else "removed"
 
 
-def _losses_table(losses: Mapping[str, float], patterns: Mapping[str, float]) -> Table:
+def _losses_table(losses: Mapping[str, float], utility: Mapping[str, float]) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(justify="right", style="bold")
     table.add_column()
     for name, meaning in LOSSES.items():
         table.add_row(share(losses[name]), meaning)
     table.add_row(
-        share(patterns["recall"]), "items of the most frequent patterns that are still found (Recall)"
+        share(utility["recall"]), "items of the most frequent patterns that are still found (Recall)"
     )
-    table.add_row(f"{patterns['sdist']:.2f}", "steps from them to what is found instead (sDist)")
+    table.add_row(f"{utility['sdist']:.2f}", "steps from them to what is found instead (sDist)")
+    table.add_row(
+        share(utility["information_loss"] / 100), "difference of groups of like people, before and after (L)"
+    )
+    table.add_row(share(utility["linkage"] / 100), "records that who knows all originals would link (RL)")
     table.add_row(f"{losses['avg_length']:.2f}", "items in a published record, on average")
     table.add_row(f"{losses['avg_level']:.2f}", "level of a published item, on average (root = 1)")
     return table

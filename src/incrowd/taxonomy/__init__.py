@@ -7,8 +7,9 @@ from pathlib import Path
 
 from incrowd.errors import BadInputError, nearest
 from incrowd.taxonomy.balanced import balanced
-from incrowd.taxonomy.files import parse_taxonomy, read_taxonomy
+from incrowd.taxonomy.files import parse_taxonomy
 from incrowd.taxonomy.ground import Grounded, Unlisted, ground
+from incrowd.taxonomy.sources import read_taxonomy
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.taxonomy.wordnet import wordnet_tree
 from incrowd.transactions import Transactions

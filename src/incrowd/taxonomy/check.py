@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from incrowd.errors import BadInputError, nearest
-from incrowd.taxonomy.files import parse_taxonomy, read_taxonomy
+from incrowd.taxonomy.files import parse_taxonomy
+from incrowd.taxonomy.sources import read_taxonomy
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.taxonomy.wordnet import wordnet_tree
 

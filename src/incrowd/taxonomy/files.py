@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from incrowd.errors import BadInputError
 from incrowd.taxonomy.tree import Found, Taxonomy, find_by_label
 
-__all__ = ["ParsedTaxonomy", "Problem", "parse_taxonomy", "read_taxonomy"]
+__all__ = ["ParsedTaxonomy", "Problem", "parse_taxonomy"]
 
 Path_ = tuple[str, ...]
 
@@ -54,15 +54,6 @@ class ParsedTaxonomy:
         parent = np.array(self.parent, dtype=np.int32)
         labels = pa.array(self.names, pa.string())
         return Taxonomy.from_parents(parent, labels, name=self.path.name, find=_FINDERS[self.form])
-
-
-def read_taxonomy(path: str | Path) -> Taxonomy:
-    """Read a taxonomy from a file of child-parent lines, category paths or ARX-style rows.
-
-    ``child TAB parent`` lines, ``Top/Sports/Surfing`` paths (a TAB and a count may follow) and
-    ``leaf;parent;...;*`` rows are told apart by the first line.
-    """
-    return parse_taxonomy(path).tree()
 
 
 def parse_taxonomy(path: str | Path) -> ParsedTaxonomy:

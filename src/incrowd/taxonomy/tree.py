@@ -132,6 +132,12 @@ class Taxonomy:
             nodes, on_the_way = nodes[above > 0], above[above > 0]
         return far
 
+    @property
+    def names(self) -> pa.Array:
+        """Labels that come from the taxonomy itself, and not from the data that it is grounded in."""
+        given = np.zeros(len(self), dtype=np.bool_) if self.edge is None else self.edge == 1
+        return self.labels.filter(pa.array(given | ~self.is_leaf))
+
     @cached_property
     def ways_down(self) -> Ints:
         """The nodes from the root down to each leaf: ``ways_down[d, leaf]`` is the one at depth d.

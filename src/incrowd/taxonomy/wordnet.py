@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incrowd.taxonomy.tree import Found, Taxonomy
+from incrowd.taxonomy.tree import Found, Taxonomy, find_by_label
 from incrowd.text.lexicon import lexicon
 
 __all__ = ["wordnet_tree"]
@@ -23,8 +23,12 @@ def wordnet_tree() -> Taxonomy:
 
 
 def _find_word(tree: Taxonomy, items: pa.Array) -> Found:
-    """Find each word's first sense; it is the item itself where the synset is called by that very word."""
+    """Find each word's first sense; it is the item itself where the synset is called by that very word.
+
+    A name such as ``mouse (sense 3)`` is found as well.
+    """
     node = lexicon().nodes_of(items)
+    node = np.where(node >= 0, node, find_by_label(tree, items)[0])
     label = tree.labels_of(np.maximum(node, 0))
     same = pc.equal(label, items).to_numpy(zero_copy_only=False)
     return node, same & (node >= 0)

@@ -187,8 +187,18 @@ def _base_forms(word: str, rules: Rules) -> Iterator[str]:
 
 def _positions(words: pa.Array, among: pa.Array) -> Ints32:
     """Return the position of each word in a list; -1 where it is not there."""
-    found = pc.index_in(words, value_set=among, skip_nulls=True)
-    return np.array(pc.fill_null(found, -1), dtype=np.int32)
+    encoded = words.dictionary_encode()
+    distinct = encoded.dictionary
+    position = np.full(len(distinct) + 1, -1, dtype=np.int32)  # the last is a null's
+    if len(distinct) < len(
+        among
+    ):  # Arrow indexes its value set anew at every call: let it be the shorter one
+        found = pc.index_in(among, value_set=distinct)
+        position[np.asarray(found.drop_null())] = np.flatnonzero(found.is_valid())
+    else:
+        position[:-1] = pc.fill_null(pc.index_in(distinct, value_set=among), -1)
+    place: Ints32 = np.array(pc.fill_null(encoded.indices, len(distinct)))
+    return position[place]
 
 
 def _positions_by_rules(words: pa.Array, rules: Rules, among: pa.Array) -> Ints32:

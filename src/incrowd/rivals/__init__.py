@@ -1,0 +1,67 @@
+"""The methods that semantic microaggregation was compared with (semantic-microaggregation.txt, section 5.2).
+
+They work on what was asked, query by query. Two remove queries (:mod:`~incrowd.rivals.korolova`,
+:mod:`~incrowd.rivals.poblete`); three give distances between rows and, once rows are clustered, one log that all
+rows of a cluster publish (:mod:`~incrowd.rivals.navarro`, :mod:`~incrowd.rivals.erola`,
+:mod:`~incrowd.rivals.plain`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from incrowd.asked import Asked
+
+__all__ = ["Bags", "bags_of", "hosts_of", "ranks_within", "row_bags", "row_of"]
+
+Ints32 = npt.NDArray[np.int32]
+Ints64 = npt.NDArray[np.int64]
+
+# What stands before and after the host in an address; "www." is no part of a site's name.
+_ADDRESS = r"(?s)^(?:[a-z][a-z0-9+.-]*://)?(?:[^/?#@]*@)?(?:www\.)?([^/:?#]*).*$"
+
+
+class Bags(NamedTuple):
+    """Bag b holds ``query[start[b]:start[b + 1]]``, ascending and distinct, each so many `times` (at least 1)."""
+
+    start: Ints64
+    query: Ints32
+    times: Ints32
+
+
+def bags_of(group: npt.NDArray[np.integer], query: Ints32, times: Ints64, groups: int) -> Bags:
+    """Add up how often each group has each query; what a group has no times is not in its bag."""
+    kinds = int(query.max(initial=0)) + 1
+    some = times > 0
+    keys, place = np.unique(group[some].astype(np.int64) * kinds + query[some], return_inverse=True)
+    # Sums of integers are exact in doubles up to 2^53.
+    total = np.bincount(place, weights=times[some], minlength=len(keys))
+    start = np.searchsorted(keys, np.arange(groups + 1, dtype=np.int64) * kinds)
+    return Bags(start.astype(np.int64), (keys % kinds).astype(np.int32), total.astype(np.int32))
+
+
+def row_bags(asked: Asked) -> Bags:
+    """Return what each row asked, and how often."""
+    return bags_of(
+        row_of(asked.start), asked.query, np.ones(len(asked), dtype=np.int64), len(asked.start) - 1
+    )
+
+
+def row_of(start: Ints64) -> Ints64:
+    """Return the row of each entry of compressed rows."""
+    return np.repeat(np.arange(len(start) - 1), np.diff(start))
+
+
+def ranks_within(group: npt.NDArray[np.integer]) -> Ints64:
+    """Return the position of each entry among those of its group, where groups are sorted."""
+    return np.arange(len(group)) - np.searchsorted(group, group)
+
+
+def hosts_of(sites: pa.Array) -> pa.Array:
+    """Return the host of each address, in lower case and without "www."."""
+    return pc.replace_substring_regex(pc.utf8_lower(sites), _ADDRESS, r"\1")

@@ -1,0 +1,117 @@
+"""Microaggregation without semantics: queries are equal or they are not (semantic-microaggregation.txt, 5.2).
+
+The paper's equations (2) to (7) with queries in place of categories and a delta of 0 or 1.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from incrowd.asked import Asked
+from incrowd.kernels.jit import kernel
+from incrowd.rivals import Bags, bags_of, row_bags, row_of
+
+__all__ = ["plain_distances", "plain_prototypes", "shared_weights"]
+
+Floats = npt.NDArray[np.float64]
+Ints32 = npt.NDArray[np.int32]
+Ints64 = npt.NDArray[np.int64]
+
+
+class Owners(NamedTuple):
+    """Query q is in the bags ``row[start[q]:start[q + 1]]``, each so many `times`."""
+
+    start: Ints64
+    row: Ints64
+    times: Ints32
+
+
+def plain_distances(asked: Asked) -> Floats:
+    """Return how far apart rows are by equation (4): the share of their askings that the other never asked.
+
+    Rows that asked nothing are at distance 0 from each other and at distance 1 from all others.
+    """
+    bags = row_bags(asked)
+    distance = shared_weights(bags)
+    weight = np.diff(asked.start).astype(np.float64)
+    for row, own in enumerate(weight):  # line by line: the matrix is the largest thing there is
+        distance[row] = 1 - distance[row] / np.maximum(own + weight, 1)
+    nothing = np.flatnonzero(weight == 0)
+    distance[np.ix_(nothing, nothing)] = 0
+    np.fill_diagonal(distance, 0)
+    return distance
+
+
+def shared_weights(bags: Bags) -> Floats:
+    """Return, for any two bags, the times of what both have, added up over both. Whole numbers, symmetric."""
+    order = np.argsort(bags.query, kind="stable")
+    start = np.searchsorted(bags.query[order], np.arange(bags.query.max(initial=-1) + 2))
+    return _meet(bags, Owners(start, row_of(bags.start)[order], bags.times[order]))
+
+
+@kernel
+def _meet(bags: Bags, owners: Owners) -> Floats:
+    """Go from each bag to what it holds and on to who else does: bags with nothing in common never meet."""
+    rows = len(bags.start) - 1
+    shared = np.zeros((rows, rows))
+    for row in range(rows):
+        for at in range(bags.start[row], bags.start[row + 1]):
+            for other in range(owners.start[bags.query[at]], owners.start[bags.query[at] + 1]):
+                shared[row, owners.row[other]] += bags.times[at] + owners.times[other]
+    return shared
+
+
+def plain_prototypes(asked: Asked, of_row: Ints32) -> Bags:
+    """Return one log for each cluster: every row gives its quota, the cluster's commonest query first.
+
+    Parameters
+    ----------
+    asked
+        What was asked.
+    of_row
+        The cluster of each row, from 0; -1 for rows that are not published.
+    """
+    bags, clusters = row_bags(asked), int(of_row.max(initial=-1)) + 1
+    row = row_of(bags.start)
+    cluster = of_row[row]
+    centre = _commonest(bags, cluster, clusters)[cluster]
+    # Near the centre are only its equals. Of the rest, which are equally far, what a row asked most comes first.
+    order = np.lexsort((bags.query, -bags.times, bags.query != centre, row))
+    times = bags.times[order].astype(np.int64)
+    before = np.cumsum(times) - times
+    before -= before[np.searchsorted(row, row)]
+    given = np.clip(_quotas(np.diff(asked.start), of_row, clusters)[row] - before, 0, times)
+    published = cluster >= 0
+    return bags_of(cluster[published], bags.query[order][published], given[published], clusters)
+
+
+def _commonest(bags: Bags, cluster: Ints32, clusters: int) -> Ints32:
+    """Return the centroid of equation (6), each cluster's most frequent query; of equals, the first by text."""
+    inside = cluster >= 0
+    total = bags_of(cluster[inside], bags.query[inside], bags.times[inside].astype(np.int64), clusters)
+    owner = row_of(total.start)
+    order = np.lexsort((total.query, -total.times, owner))
+    centre = np.full(clusters + 1, -1, dtype=np.int32)  # the last is for rows outside clusters
+    filled = np.flatnonzero(np.diff(total.start) > 0)
+    centre[filled] = total.query[order][total.start[filled]]
+    return centre
+
+
+def _quotas(weight: Ints64, of_row: Ints32, clusters: int) -> Ints64:
+    """Return equation (7) for each row in whole numbers: by largest remainder, together at least 1 a cluster.
+
+    A cluster's total is its average number of askings, halves rounded up; equal remainders go to the earlier row.
+    """
+    inside = of_row >= 0
+    size = np.bincount(of_row[inside], minlength=clusters + 1)
+    total = np.bincount(of_row[inside], weights=weight[inside], minlength=clusters + 1).astype(np.int64)
+    wanted = np.maximum((2 * total + size) // np.maximum(2 * size, 1), 1)
+    quota, remainder = np.divmod(weight, np.maximum(size[of_row], 1))
+    floors = np.bincount(of_row[inside], weights=quota[inside], minlength=clusters + 1).astype(np.int64)
+    order = np.lexsort((np.arange(len(weight)), -remainder, of_row))
+    place = np.arange(len(weight)) - np.searchsorted(of_row[order], of_row[order])
+    quota[order] += place < (wanted - floors)[of_row[order]]
+    return np.asarray(quota)

@@ -1,0 +1,228 @@
+"""Queries to concepts: the nodes of a knowledge base that a query's phrases name.
+
+A knowledge base is a taxonomy. Of WordNet every lemma is a name, for its first sense; of any other tree the
+labels are (of a path its last step). Names and queries are compared by their words' base forms, without function
+words: *Swimming_and_Diving* and *swimming, diving* are alike.
+
+Names are kept in a tree of their own, read from the last word to the first. Dropping words from the left of a
+phrase until a name is left is then one walk: the last name that is met on the way is the longest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import Stemmer
+
+from incrowd.taxonomy.tree import Taxonomy
+from incrowd.text.lexicon import lexicon
+from incrowd.text.phrases import Phrases, are_stop_words, noun_lemmas, noun_phrases, split_words
+
+__all__ = ["Concepts", "Knowledge", "find_concepts"]
+
+Ints = npt.NDArray[np.int64]
+Nodes = npt.NDArray[np.int32]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Concepts:
+    """The concepts of query q, ``node[start[q]:start[q + 1]]``: distinct nodes in order of appearance."""
+
+    start: Ints
+    node: Nodes
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """A taxonomy whose nodes can be found by what people call them.
+
+    Parameters
+    ----------
+    tree
+        The taxonomy. Its root is no concept: it says nothing about anybody.
+    is_wordnet
+        Whether words are reduced to WordNet's lemmas, in names and queries alike, and not to stems.
+    words
+        The distinct words of all names.
+    step
+        The steps of the tree of names: ``place * len(words) + word``, ascending. The first place is 0, and
+        step i leads to place i + 1.
+    node
+        The node that is called by the words up to each place, or -1.
+    """
+
+    tree: Taxonomy
+    is_wordnet: bool
+    words: pa.StringArray
+    step: Ints
+    node: Nodes
+
+    @classmethod
+    def of(cls, tree: Taxonomy) -> Knowledge:
+        """Learn the names of a taxonomy that is not yet fitted to any data.
+
+        Where two nodes of WordNet share a name (less its function words), the one with fewer words is meant;
+        elsewhere the one nearest to the root, then the one that comes first. There, what is nobody's name
+        may stand for a node that has it in its name: a member of an enumeration does (*diving* is *Swimming and
+        Diving*), else any single word (*fixtures* is *Store Fixtures*).
+        """
+        return _know_wordnet(tree) if tree.labels.equals(lexicon().labels) else _know_labels(tree)
+
+    def longest_names(self, phrases: Phrases) -> tuple[Ints, Nodes]:
+        """Return how many words the longest name that ends at each word of the queries has, and its node.
+
+        Where there is none: 0 and -1. A name lies within one query, whatever phrases it crosses.
+        """
+        key = self._keys(phrases)[phrases.word]
+        room = np.arange(len(key)) - np.repeat(phrases.word_start[:-1], np.diff(phrases.word_start))
+        length, node = np.zeros(len(key), dtype=np.int64), np.full(len(key), -1, dtype=np.int32)
+        at, place, walked = np.arange(len(key)), np.zeros(len(key), dtype=np.int64), 0
+        while len(at):
+            at, place = self._take_step(at, place, key[at - walked])
+            walked += 1
+            named = self.node[place] >= 0
+            length[at[named]], node[at[named]] = walked, self.node[place[named]]
+            further = room[at] >= walked
+            at, place = at[further], place[further]
+        return length, node
+
+    def _keys(self, phrases: Phrases) -> Ints:
+        """Return the position in `words` of each distinct word of the queries, or -1."""
+        if not self.is_wordnet:
+            return self._positions(_stems(phrases.vocabulary))
+        # Words that are no nouns of WordNet by themselves have a plural as well: t-shirts.
+        singular = pc.replace_substring_regex(phrases.lemma, "s$", "")
+        found = self._positions(pa.concat_arrays([phrases.lemma, singular])).reshape(2, -1)
+        as_it_is, without_s = found[0], found[1]
+        return np.asarray(np.where(as_it_is >= 0, as_it_is, without_s), dtype=np.int64)
+
+    def _positions(self, forms: pa.StringArray) -> Ints:
+        return np.asarray(pc.fill_null(pc.index_in(forms, value_set=self.words), -1), dtype=np.int64)
+
+    def _take_step(self, at: Ints, place: Ints, key: Ints) -> tuple[Ints, Ints]:
+        """Return those that can take a step by their key, and the places where it leads them."""
+        wanted = place * len(self.words) + key
+        step = np.searchsorted(self.step, wanted)
+        there = (key >= 0) & (step < len(self.step))
+        there[there] = self.step[step[there]] == wanted[there]
+        return at[there], step[there] + 1
+
+
+def find_concepts(queries: pa.StringArray, knowledge: Knowledge) -> Concepts:
+    """Find the concepts of each query: of its noun phrases, and of names of several words wherever they stand.
+
+    A phrase gives the concept of its longest ending that is a name (*exciting water sports*: *water sports*),
+    or nothing. A name of two words or more counts within a phrase (*new york* hotels) and across phrases
+    (*statue of liberty*). No word is used twice; names further right come first.
+    """
+    phrases = noun_phrases(queries)
+    length, node = knowledge.longest_names(phrases)
+    is_head = np.zeros(len(node), dtype=np.bool_)
+    is_head[phrases.end - 1] = True
+    at = np.flatnonzero((length > 1) | (is_head & (length == 1)))
+    at = at[_are_apart(at, length[at])]
+    query = np.searchsorted(phrases.word_start, at, side="right") - 1
+    return _distinct(query, node[at], len(queries), len(knowledge.tree))
+
+
+def _are_apart(at: Ints, length: Ints) -> Bools:
+    """Choose spans, each given by its last word and length, from right to left so that no two share a word."""
+    chosen = []
+    taken_from = at[-1] + 1 if len(at) else 0
+    for last, many in zip(at[::-1].tolist(), length[::-1].tolist(), strict=True):
+        free = last < taken_from
+        chosen.append(free)
+        if free:
+            taken_from = last - many + 1
+    return np.array(chosen[::-1], dtype=np.bool_)
+
+
+def _distinct(query: Ints, node: Nodes, queries: int, nodes: int) -> Concepts:
+    """Return each query's nodes, each at its first appearance."""
+    _, first = np.unique(query * nodes + node, return_index=True)
+    first.sort()
+    return Concepts(np.searchsorted(query[first], np.arange(queries + 1)), node[first])
+
+
+def _know_wordnet(tree: Taxonomy) -> Knowledge:
+    """Take the lemmas as names; one that reads like a form of another (*ladies'*, *shoes*) comes after it."""
+    lexical = lexicon()
+    words = split_words(lexical.lemmas)
+    many = np.diff(np.asarray(words.offsets))
+    telling = np.diff(_count_up(~are_stop_words(words.values))[np.asarray(words.offsets)])
+    # The Hague is what is left of it without the article, but to be moving is not to be "moving in".
+    has_article = np.asarray(pc.starts_with(lexical.lemmas, "the "))
+    kept = (telling > 1) | (many == 1) | has_article
+    reads_like_another = np.asarray(pc.not_equal(noun_lemmas(lexical.lemmas)[0], lexical.lemmas))
+    rank = 2 * many + reads_like_another
+    return _know(tree, words.filter(pa.array(kept)), lexical.lemma_node[kept], rank[kept], is_wordnet=True)
+
+
+def _know_labels(tree: Taxonomy) -> Knowledge:
+    """Take the labels as names, then the members of those that enumerate, then the words within."""
+    own = pc.replace_substring(_own_names(tree), "_", " ")
+    node = np.arange(len(tree), dtype=np.int32)
+    members = pc.split_pattern_regex(own, r"(?i)\s*(?:,|&|\band\b)\s*")
+    whole = split_words(own)
+    lone_words = pa.ListArray.from_arrays(
+        pa.array(np.arange(len(whole.values) + 1, dtype=np.int32)), whole.values
+    )
+    owners = [node, *(np.repeat(node, np.diff(np.asarray(lists.offsets))) for lists in (members, whole))]
+    rank = np.concatenate([tree.level[owner] + tier * tree.height for tier, owner in enumerate(owners)])
+    names = pa.concat_arrays([whole, split_words(members.values), lone_words])
+    return _know(tree, names, np.concatenate(owners), rank, is_wordnet=False)
+
+
+def _own_names(tree: Taxonomy) -> pa.StringArray:
+    """Return the labels, without the parent's label where a path begins with it."""
+    last_step = pc.replace_substring_regex(tree.labels, "^.*/", "")
+    above = tree.labels_of(np.maximum(tree.parent, 0))
+    is_path = pc.equal(pc.binary_join_element_wise(above, last_step, "/"), tree.labels)
+    return pc.if_else(is_path, last_step, tree.labels)
+
+
+def _know(tree: Taxonomy, names: pa.ListArray, node: Nodes, rank: Nodes, *, is_wordnet: bool) -> Knowledge:
+    """Build the tree of names; of equal ones that of the least rank counts, then that of the least node."""
+    kept = ~are_stop_words(names.values)
+    start = _count_up(kept)[np.asarray(names.offsets)]
+    encoded = names.values.filter(pa.array(kept)).dictionary_encode()
+    forms = noun_lemmas(encoded.dictionary)[0] if is_wordnet else _stems(encoded.dictionary)
+    reduced = forms.dictionary_encode()
+    word = np.asarray(reduced.indices)[np.asarray(encoded.indices)].astype(np.int64)
+    order = np.lexsort((node, rank))
+    order = order[(np.diff(start)[order] > 0) & (node[order] > 0)]
+    step, place = _grow(word, start[:-1][order], start[1:][order], len(reduced.dictionary))
+    at = np.full(len(step) + 1, -1, dtype=np.int32)
+    at[place[::-1]] = node[order][::-1]  # of equal names the first stays
+    return Knowledge(tree, is_wordnet, reduced.dictionary, step, at)
+
+
+def _count_up(flags: Bools) -> Ints:
+    """Return how many flags are set before each place, and before the end."""
+    return np.concatenate(([0], np.cumsum(flags)))
+
+
+def _grow(word: Ints, start: Ints, end: Ints, width: int) -> tuple[Ints, Ints]:
+    """Return the steps of the tree of names, and the place that each name leads to, its last word first."""
+    place = np.zeros(len(start), dtype=np.int64)
+    levels = [np.empty(0, dtype=np.int64)]
+    count = 0
+    growing = np.arange(len(start))
+    for depth in range(1, int((end - start).max(initial=0)) + 1):
+        growing = growing[end[growing] - start[growing] >= depth]
+        wanted = place[growing] * width + word[end[growing] - depth]
+        steps, which = np.unique(wanted, return_inverse=True)
+        place[growing] = count + which + 1
+        levels.append(steps)
+        count += len(steps)
+    return np.concatenate(levels), place
+
+
+def _stems(words: pa.StringArray) -> pa.StringArray:
+    plain = pc.replace_substring(words, "'", "")
+    return pa.array(Stemmer.Stemmer("english").stemWords(plain.to_pylist()), pa.string())
