@@ -115,6 +115,36 @@ def test_clump(baskets, tmp_path):
     assert wide["Clump1, increase, r = 100"] != wide["Clump1, increase"]
 
 
+def test_ssc(baskets, tmp_path):
+    rng = np.random.default_rng(3)
+    words = ["wine", "beer", "dog", "cat", "car", "boat", "shoe", "hat", "tea", "milk"]
+    lines = [
+        f"user{user}\t97091612{minute:02}00\t{' '.join(rng.choice(words, 2))}\n"
+        for user in range(120)
+        for minute in range(3)
+    ]
+    (baskets / "logs").mkdir()
+    (baskets / "logs/excite-small.log").write_text("".join(lines), encoding="utf-8")
+    measures, _ = results("reproduce_ssc", baskets, tmp_path)
+    for data in ("made-up users", "made-up sessions", "Excite, sessions"):
+        assert all(measures[f"{data}: {name}"]["drawn"] for name in ("bLM", "Recall", "sDist"))
+    blm = measures["made-up sessions: bLM"]["lines"]
+    assert blm["SSC"] == blm["SSC, generalized"], "bLM looks at what the terms stand for"
+    assert all(np.less_equal(blm["Partition, LCG"], blm["LG(bag)"]))
+    recall = measures["Excite, sessions: Recall"]["lines"]
+    assert recall["SSC"][0] > recall["Clump"][0]
+
+
+def test_microaggregation(baskets, tmp_path):
+    measures, printed = results("reproduce_microaggregation", baskets, tmp_path)
+    linked = measures["Figure 3: methods that group: RL, percent"]
+    for values in linked["lines"].values():
+        assert all(value <= 100 / k + 1e-9 for k, value in zip(linked["x"], values, strict=True))
+    lost = measures["Figure 2: methods that group: L, percent"]["lines"]
+    assert lost["microaggregation"][0] < lost["not semantic"][0]
+    assert "Queries of one person only" in printed
+
+
 def test_a_tree_of_the_occurring_items_only(monkeypatch):
     monkeypatch.syspath_prepend(BENCHMARKS)
     from reproduce_clump import made_up_users, occurring_only  # noqa: PLC0415 - a script, not a package

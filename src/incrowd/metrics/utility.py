@@ -80,13 +80,20 @@ def likeness_lost(
     rows, meaning = _some(np.arange(len(transactions)), sample), meaning_of(taxonomy)
     own = categories(*taken(_leaves(transactions, taxonomy), rows), meaning)
     nothing = np.diff(own.start) == 0
-    of_row = classes.readers[rows]
-    shown, place = np.unique(np.maximum(of_row, 0), return_inverse=True)
-    published = Categories(classes.start, classes.nodes, classes.counts)
-    published = categories(*taken(published, shown.astype(np.int64)), meaning)
+    published = categories(classes.start, classes.nodes, classes.counts, meaning)
+    if classes.copies is None:
+        of_row = classes.of_row[rows]
+        shown, place = np.unique(np.maximum(of_row, 0), return_inverse=True)
+        apart = _apart(taken(published, shown.astype(np.int64)), meaning)[np.ix_(place, place)]
+        silent = of_row == WITHHELD
+    else:  # a list of queries is read as the paper does: everybody's log less what is not in the list
+        keep = np.isin(own.node, published.node)
+        kept_before = np.concatenate(([0], np.cumsum(keep, dtype=np.int64)))
+        left = Categories(kept_before[own.start], own.node[keep], own.times[keep])
+        apart, silent = _apart(left, meaning), np.diff(left.start) == 0
     found = information_loss(
         Logs(_apart(own, meaning), nothing),
-        Logs(_apart(published, meaning)[np.ix_(place, place)], nothing | (of_row == WITHHELD)),
+        Logs(apart, nothing | silent),
         np.random.default_rng(0),
         sample=None,
         clusters=clusters,
