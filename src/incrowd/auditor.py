@@ -63,12 +63,22 @@ def audit(
         _recount_people(contents, content_of_row, people, result)
         _check_manifest(manifest, result)
         _check_text_forms(directory, contents, content_of_row, result)
-        if originals is not None:
+        if originals is None:
+            _note_unchecked(result)
+        else:
             check_originals(contents, content_of_row, originals, parents, result)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as error:
         # What cannot even be read does not hold; the error's own words could quote a record.
         result.blame(f"a file of the release is missing or damaged ({type(error).__name__})")
     return result
+
+
+def _note_unchecked(result: Audit) -> None:
+    """Say what the claim says of the originals, which are not at hand."""
+    if result.claim.within is not None:
+        result.unchecked.append("how near published items are to their owners' own: only the originals tell")
+    if (result.claim.typed_by or 0) >= LEAST_K:
+        result.unchecked.append("how many people typed each published query: only the originals tell")
 
 
 def _check_taxonomy(directory: Path, result: Audit) -> dict[str, str | None]:

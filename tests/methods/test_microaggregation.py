@@ -174,3 +174,32 @@ def test_a_log_with_no_concept_empty_and_endless_queries(tmp_path):
     assert ran.json["items"]["listed"] == 0
     assert ran.json["items"]["unlisted"] > 0
     assert ran.json["records_in"] == 8
+
+
+def test_the_audit_says_what_it_cannot_see_without_the_originals(data, tmp_path):
+    made(data).write(tmp_path / "release")
+    assert ic.audit(tmp_path / "release").unchecked == [
+        "how many people typed each published query: only the originals tell"
+    ]
+
+
+def test_a_category_file_and_the_open_directory_are_knowledge_bases(log, tmp_path):
+    paths = ["Top/Food/Red_Wine", "Top/Food/White_Wine", "Top/Animals/Dogs", "Top/Vehicles/Cars"]
+    (tmp_path / "paths.tsv").write_text("".join(f"{path}\n" for path in paths))
+    topics = "".join(f'<Topic r:id="{path}"><catid>1</catid></Topic>\n' for path in ["Top", *paths])
+    head = '<?xml version="1.0" encoding="UTF-8"?>\n<RDF xmlns:r="http://www.w3.org/TR/RDF/">\n'
+    (tmp_path / "structure.rdf.u8").write_text(f"{head}{topics}</RDF>\n")
+    found = []
+    for name in ("paths.tsv", "structure.rdf.u8"):
+        out = tmp_path / f"release-{name}"
+        ran = run(log, "--taxonomy", tmp_path / name, "--out", out, "--json")
+        assert ran.code == 0, ran.err
+        assert ran.json["items"]["listed"] >= 3
+        found.append(pq.read_table(out / "records.parquet").to_pydict())
+    assert found[0] == found[1]
+
+
+def test_a_broken_category_file_names_the_line(log, tmp_path):
+    (tmp_path / "paths.tsv").write_text("Top/Food/Red_Wine\nTop//Dogs\n")
+    ran = run(log, "--taxonomy", tmp_path / "paths.tsv", "--out", tmp_path / "release")
+    assert "line 2" in only_line(ran.err)

@@ -220,3 +220,12 @@ def test_sessions_without_times_and_bad_values_on_the_command_line(log, tmp_path
     assert "eps must be between" in refused(run(log, "--set", "eps=-2"), tmp_path / "release")
     assert "omega must be greater" in only_line(run(log, "--set", "omega=1").err)
     assert "unit needs a gap" in only_line(run(log, "--unit", "session:soon").err)
+
+
+def test_the_audit_says_what_it_cannot_see_without_the_originals(tmp_path):
+    example().write(tmp_path / "release")
+    assert ic.audit(tmp_path / "release").unchecked == [
+        "how near published items are to their owners' own: only the originals tell"
+    ]
+    example(typical="generalize").write(tmp_path / "general")
+    assert ic.audit(tmp_path / "general").unchecked == []
