@@ -9,7 +9,7 @@ import msgspec
 
 from incrowd.errors import BadInputError
 
-__all__ = ["LEAST_K", "Claim", "Distinct", "Kind", "SpeaksOf", "check_k"]
+__all__ = ["LEAST_K", "Claim", "Distinct", "Kind", "Promise", "SpeaksOf", "check_k"]
 
 Kind = Literal["k-anonymity", "k^m-anonymity", "differential privacy", "none"]
 Distinct = Literal["records", "people"]
@@ -46,8 +46,8 @@ def check_k(k: object) -> int:
     return number
 
 
-class Claim(msgspec.Struct, frozen=True):
-    """A promise that the audit recounts from the written file.
+class Promise(msgspec.Struct, frozen=True):
+    """What is promised, as values.
 
     Parameters
     ----------
@@ -86,6 +86,10 @@ class Claim(msgspec.Struct, frozen=True):
     typed_by: int | None = None
     eps: float | None = None
     delta: float | None = None
+
+
+class Claim(Promise, frozen=True):
+    """A promise that the audit recounts from the written file, and how it is said."""
 
     @property
     def in_words(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from incrowd.claims import Claim, Distinct, Kind, SpeaksOf
+from incrowd.claims import Claim, Promise
 from incrowd.errors import BadInputError, ClaimError
 
 __all__ = ["RELEASE_FORMAT", "Counts", "Manifest", "SpelledClaim", "read_manifest"]
@@ -16,21 +16,11 @@ __all__ = ["RELEASE_FORMAT", "Counts", "Manifest", "SpelledClaim", "read_manifes
 RELEASE_FORMAT = "incrowd-release/1"
 
 
-class SpelledClaim(msgspec.Struct):
+class SpelledClaim(Promise, frozen=True, kw_only=True):
     """A claim with its words."""
 
-    kind: Kind
-    k: int
-    unit: str
     in_words: str
     not_promised: list[str]
-    m: int | None = None
-    distinct: Distinct = "records"
-    within: int | None = None
-    speaks_of: SpeaksOf = "owner"
-    typed_by: int | None = None
-    eps: float | None = None
-    delta: float | None = None
 
     @classmethod
     def of(cls, claim: Claim) -> SpelledClaim:
