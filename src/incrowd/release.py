@@ -255,7 +255,8 @@ class Release:
     def _audit(self, draft: Path) -> Audit:
         row_of = self.records.row_of.tolist()
         originals = Originals(self.transactions, self.taxonomy, row_of)
-        people = _people_of_rows(zip(row_of, self.transactions.person.tolist(), strict=True))
+        person = None if self.transactions.people is None else self.transactions.person.tolist()
+        people = None if person is None else _people_of_rows(zip(row_of, person, strict=True))
         try:
             result = audit(draft, originals=originals, people=people)
         except IncrowdError as error:
