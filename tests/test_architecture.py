@@ -20,7 +20,7 @@ LAYERS = (
     ("taxonomy",),
     ("logs",),
     ("kernels",),
-    ("rivals",),
+    ("rivals", "online"),
     ("methods",),
     ("metrics", "records", "manifest", "textforms", "itemsets", "relations", "verdict"),
     ("originals",),

@@ -1,0 +1,134 @@
+"""Guessing entropy of every generalization of a query, in one pass over the auxiliary table.
+
+A generalization of a query is a *state*: a rung for each fixed attribute (0 is the value as asked, the top is
+"don't care"; without ladders that is the lattice of all subsets). Each row has a lowest state in which it
+still matches, attribute by attribute. Rows are counted by (lowest state, protected value); running sums along
+every attribute then give the counts of all states at once, since a row matches a state exactly if its lowest
+rungs are nowhere above the state's. Without ladders these are the superset sums over agreement bitmasks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.errors import BadInputError
+from incrowd.kernels.jit import kernel
+from incrowd.online.entropy import as_fraction, guess_sums
+from incrowd.online.schema import AuxiliaryTable
+
+__all__ = ["MOST_CELLS", "Lattice", "build_lattice"]
+
+MOST_CELLS = 1 << 22
+"""The most states times protected values: twelve attributes and a thousand values, 32 MB."""
+
+Rungs = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Exact guessing entropies of all states of one query.
+
+    Parameters
+    ----------
+    shape
+        The number of rungs of each fixed attribute, "don't care" included.
+    totals
+        For each state (in C order of the rungs) the number of rows that match it.
+    guesses
+        For each protected attribute and state the sum of i * c_i.
+    """
+
+    shape: Rungs
+    totals: NDArray[np.int64] = field(repr=False)
+    guesses: Mapping[str, NDArray[np.int64]] = field(repr=False)
+
+    def state(self, rungs: Rungs) -> int:
+        """Return the place of a state in the arrays."""
+        place = 0
+        for size, rung in zip(self.shape, rungs, strict=True):
+            place = place * size + rung
+        return place
+
+    def rungs(self, state: int) -> Rungs:
+        """Return the rungs of a state, the reverse of `state`."""
+        return tuple(int(rung) for rung in np.unravel_index(state, self.shape)) if self.shape else ()
+
+    def entropies(self, rungs: Rungs) -> dict[str, Fraction]:
+        """Return G of every protected attribute in a state; 0 if no row matches."""
+        state = self.state(rungs)
+        total = int(self.totals[state])
+        return {name: as_fraction(int(sums[state]), total) for name, sums in self.guesses.items()}
+
+
+def build_lattice(table: AuxiliaryTable, fixed: Mapping[str, int], protected: Sequence[str]) -> Lattice:
+    """Count all states of a query.
+
+    Parameters
+    ----------
+    table
+        The auxiliary table.
+    fixed
+        The query: for each fixed attribute its value's place in the domain. None of them is protected.
+    protected
+        The attributes whose guessing entropy is wanted, at least one.
+    """
+    shape = tuple(table.schema[name].top + 1 for name in fixed)
+    widest = max(len(table.schema[name].domain) for name in protected)
+    if math.prod(shape) * widest > MOST_CELLS:
+        raise BadInputError(
+            f"the query fixes {len(fixed)} attributes, too many to try all their combinations; fix fewer"
+        )
+    lowest = _lowest_states(table, fixed, shape)
+    totals = np.zeros(math.prod(shape), dtype=np.int64)
+    guesses = {}
+    for name in protected:
+        counts = _counts(lowest, table.columns[name], shape, len(table.schema[name].domain))
+        guesses[name] = guess_sums(counts)
+        totals = counts.sum(axis=1)
+    return Lattice(shape, totals, guesses)
+
+
+def _lowest_states(table: AuxiliaryTable, fixed: Mapping[str, int], shape: Rungs) -> NDArray[np.int32]:
+    """Return for each row the lowest state that it matches."""
+    lowest = np.zeros(table.rows, dtype=np.int32)
+    stride = math.prod(shape)
+    for (name, code), size in zip(fixed.items(), shape, strict=True):
+        stride //= size
+        steps = (table.schema[name].agreement(code) * stride).astype(np.int32)
+        _add_steps(lowest, table.columns[name], steps)
+    return lowest
+
+
+def _counts(lowest: NDArray[np.int32], column: NDArray[Any], shape: Rungs, values: int) -> NDArray[np.int64]:
+    """Return the rows that match each state, by protected value: states x values."""
+    states = math.prod(shape)
+    counts = np.zeros((states, values), dtype=np.int64)
+    _count(lowest, column, counts)
+    inner = counts.size
+    for size in shape:
+        inner //= size
+        by_rung = counts.reshape(-1, size, inner)
+        for rung in range(1, size):
+            by_rung[:, rung] += by_rung[:, rung - 1]
+    return counts
+
+
+@kernel
+def _add_steps(lowest: NDArray[np.int32], column: NDArray[Any], steps: NDArray[np.int32]) -> None:
+    """Add to each row what its value's disagreement with the query is worth."""
+    for row in range(len(lowest)):
+        lowest[row] += steps[column[row]]
+
+
+@kernel
+def _count(lowest: NDArray[np.int32], column: NDArray[Any], counts: NDArray[np.int64]) -> None:
+    """Count the rows of each state and protected value."""
+    for row in range(len(lowest)):
+        counts[lowest[row], column[row]] += 1
