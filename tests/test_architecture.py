@@ -11,7 +11,7 @@ import incrowd
 
 SOURCE = Path(incrowd.__file__).parent
 LAYERS = (
-    ("errors", "version"),
+    ("errors", "version", "lists"),
     ("leftovers",),
     ("folder",),
     ("claims", "asked"),

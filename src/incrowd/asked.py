@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from incrowd.lists import starts_of_kept
+
 __all__ = ["Asked"]
 
 Ints32 = npt.NDArray[np.int32]
@@ -54,10 +56,9 @@ class Asked:
     def without_items(self, unwanted: npt.NDArray[np.bool_]) -> Asked:
         """Return the same less the meanings that are no items any more; queries may lose all they mean."""
         keep = ~unwanted[self.concept]
-        kept_before = np.concatenate(([0], np.cumsum(keep, dtype=np.int64)))
         renumbered = np.cumsum(~unwanted, dtype=np.int64) - 1
         return replace(
             self,
-            concept_start=kept_before[self.concept_start],
+            concept_start=starts_of_kept(self.concept_start, keep),
             concept=renumbered[self.concept[keep]].astype(np.int32),
         )

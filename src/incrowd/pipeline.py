@@ -124,7 +124,8 @@ def audit_release(
     if original is None:
         watcher.step("audit")
         return audit(directory, people=owned.people)
-    made = read_manifest(directory).parameters
+    manifest = read_manifest(directory)
+    made = manifest.parameters
     if not {"unit", "items", "sets", "taxonomy", "unlisted"} <= made.keys():
         raise BadInputError(
             f"{directory} was not made from a file: its manifest does not say how to read one"
@@ -140,7 +141,7 @@ def audit_release(
             items=made["items"],
             bags=not made["sets"],
             knowledge=knowledge_of(source) if made["items"] == "concepts" else None,
-            asked=read_manifest(directory).claim.typed_by is not None,
+            asked=manifest.claim.typed_by is not None,
         )
     watcher.step("taxonomy")
     grounded = open_taxonomy(source, transactions, unlisted=made["unlisted"])

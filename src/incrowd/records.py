@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.lists import gathered, list_of
 from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.taxonomy.tree import Taxonomy
 
@@ -62,7 +63,7 @@ class Records:
 
     def expand(self, record: Ints64) -> pa.RecordBatch:
         """Return some distinct records as a batch of rows."""
-        offsets, take = _lists(self.start, record)
+        offsets, take = gathered(self.start, record)
         bounds = pa.array(offsets, pa.int32())
         items = pa.ListArray.from_arrays(bounds, self.labels.take(pa.array(self.rank[take])))
         counts = pa.ListArray.from_arrays(bounds, pa.array(self.counts[take], pa.int32()))
@@ -80,15 +81,8 @@ def records_of(classes: Classes, taxonomy: Taxonomy) -> Records:
     first_class = np.empty(len(distinct), dtype=np.int64)
     first_class[record_of_class[::-1]] = np.arange(len(keys))[::-1]
     sizes = np.bincount(record_of_class, weights=classes.sizes, minlength=len(distinct)).astype(np.int64)
-    offsets, take = _lists(start, first_class)
+    offsets, take = gathered(start, first_class)
     return Records(labels, offsets, rank[take], counts[take], sizes, _rows(classes, record_of_class))
-
-
-def _lists(start: Ints64, chosen: Ints64) -> tuple[Ints64, Ints64]:
-    """Return where the chosen lists begin when put behind one another, and the positions of their values."""
-    lengths = start[chosen + 1] - start[chosen]
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
-    return offsets, np.arange(offsets[-1]) + np.repeat(start[chosen] - offsets[:-1], lengths)
 
 
 def published_labels(classes: Classes, taxonomy: Taxonomy) -> pa.Array:
@@ -125,7 +119,7 @@ def _ranked_labels(classes: Classes, taxonomy: Taxonomy) -> tuple[pa.Array, Ints
 
 def _by_label(classes: Classes, rank: Ints32) -> tuple[Ints64, Ints32, Ints32]:
     """Sort each class by label; a concept and its "this very concept" leaf share one and are added up."""
-    owner = np.repeat(np.arange(len(classes)), np.diff(classes.start))
+    owner = list_of(classes.start)
     order = np.lexsort((rank, owner))
     owner, rank, counts = owner[order], rank[order], classes.counts[order]
     fresh = np.ones(len(rank), dtype=np.bool_)

@@ -20,6 +20,7 @@ from incrowd.auditor import RELEASE_FILES, Audit, Originals, audit
 from incrowd.claims import Claim
 from incrowd.errors import BadInputError, ClaimError, IncrowdError
 from incrowd.folder import appearing, check_free
+from incrowd.lists import count_distinct
 from incrowd.manifest import RELEASE_FORMAT, Counts, Manifest, SpelledClaim, read_manifest
 from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.metrics import Losses, Utility, measure_losses, measure_utility
@@ -95,8 +96,8 @@ class Release:
         row_of, person = self.records.row_of, self.transactions.person
         record_of_row = np.repeat(np.arange(len(self.records)), self.records.sizes)
         published = row_of != WITHHELD
-        pairs = np.unique(np.stack([record_of_row[row_of[published]], person[published]]), axis=1)
-        return int(np.bincount(pairs[0]).min(initial=len(self.transactions)))
+        people = count_distinct(record_of_row[row_of[published]], person[published], len(self.records))
+        return int(people.min(initial=len(self.transactions)))
 
     @property
     def account(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from incrowd.asked import Asked
+from incrowd.lists import starts_of_kept
 
 __all__ = ["Transactions"]
 
@@ -147,10 +148,9 @@ class Transactions:
     def without_items(self, unwanted: npt.NDArray[np.bool_], *, note: str) -> Transactions:
         """Return the rows less the vocabulary positions where `unwanted` is true; rows may become empty."""
         keep = ~unwanted[self.items]
-        kept_before = np.concatenate(([0], np.cumsum(keep, dtype=np.int64)))
         renumbered = np.cumsum(~unwanted, dtype=np.int64) - 1
         return self._with(
-            indptr=kept_before[self.indptr],
+            indptr=starts_of_kept(self.indptr, keep),
             items=renumbered[self.items[keep]].astype(np.int32),
             counts=self.counts[keep],
             vocabulary=self.vocabulary.filter(pa.array(~unwanted)),

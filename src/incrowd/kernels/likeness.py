@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.kernels.jit import helper, kernel
+from incrowd.lists import gathered
 
 __all__ = ["UNIT", "Categories", "Scale", "delta", "distances", "scale_for", "taken", "weights"]
 
@@ -81,9 +82,7 @@ class Room(NamedTuple):
 
 def taken(users: Categories, rows: Ints64) -> Categories:
     """Return the bags of some users, in that order."""
-    sizes = users.start[rows + 1] - users.start[rows]
-    start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-    source = np.repeat(users.start[rows] - start[:-1], sizes) + np.arange(start[-1])
+    start, source = gathered(users.start, rows)
     return Categories(start, users.node[source], users.times[source])
 
 

@@ -36,6 +36,7 @@ from incrowd.kernels.terms import (
     reach_of,
     replaced,
 )
+from incrowd.lists import gathered
 
 __all__ = ["Clusters", "ssc_clusters"]
 
@@ -153,9 +154,7 @@ def ssc_clusters(
 
 def _in_order(bags: Bags, order: Ints64) -> Bags:
     """Return the rows in that order: from here on a row's number is its rank."""
-    sizes = bags.start[order + 1] - bags.start[order]
-    start = np.concatenate(([0], np.cumsum(sizes)))
-    source = np.repeat(bags.start[order] - start[:-1], sizes) + np.arange(start[-1])
+    start, source = gathered(bags.start, order)
     return Bags(start, bags.term[source], bags.times[source])
 
 

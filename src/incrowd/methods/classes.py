@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import pyarrow as pa
 from incrowd.claims import SpeaksOf, check_k
 from incrowd.errors import BadInputError
 from incrowd.kernels.lcg import Generalizations
+from incrowd.lists import count_distinct
 from incrowd.transactions import Transactions
 
 __all__ = ["WITHHELD", "Classes", "Progress", "filled_rows"]
@@ -92,10 +93,6 @@ class Classes:
         """Rows that are not published."""
         return int(np.count_nonzero(self.of_row == WITHHELD))
 
-    def with_copies(self, copies: Ints64) -> Classes:
-        """Return the same as records that are nobody's own, each published so often."""
-        return replace(self, copies=copies)
-
     @property
     def readers(self) -> Ints32:
         """The class that a row is to be read in when losses are measured: its own, or the one for all."""
@@ -109,5 +106,4 @@ class Classes:
     def people(self, person: Ints32) -> Ints64:
         """Count the different people in each class, given a number for the person behind each row."""
         published = np.flatnonzero(self.of_row != WITHHELD)
-        pairs = np.unique(np.stack([self.of_row[published], person[published]]), axis=1)
-        return np.bincount(pairs[0], minlength=len(self)).astype(np.int64)
+        return count_distinct(self.of_row[published], person[published], len(self))

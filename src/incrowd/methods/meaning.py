@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.kernels.likeness import Categories
+from incrowd.lists import added_up, list_of
 from incrowd.taxonomy.ground import SAME_CONCEPT, UNRELATED
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.transactions import Transactions
@@ -60,9 +61,5 @@ def row_categories(transactions: Transactions, taxonomy: Taxonomy, meaning: Mean
 
 def categories(start: Ints64, nodes: Ints32, counts: Ints32, meaning: Meaning) -> Categories:
     """Return bags of nodes as bags of the concepts that they mean; nodes of the same meaning are added up."""
-    row = np.repeat(np.arange(len(start) - 1, dtype=np.int64), np.diff(start))
-    width = len(meaning.parent)
-    keys, entry = np.unique(row * width + meaning.of_node[nodes], return_inverse=True)
-    times = np.bincount(entry, weights=counts).astype(np.int32)
-    bounds = np.searchsorted(keys // width, np.arange(len(start))).astype(np.int64)
-    return Categories(bounds, (keys % width).astype(np.int32), times)
+    bags = added_up(list_of(start), meaning.of_node[nodes], counts, len(start) - 1)
+    return Categories(bags.start, bags.value.astype(np.int32), bags.times.astype(np.int32))

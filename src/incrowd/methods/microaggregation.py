@@ -17,6 +17,7 @@ from incrowd.errors import BadInputError
 from incrowd.kernels.likeness import distances, taken
 from incrowd.kernels.mdav import BLOCK_SIZE, Clusters, mdav_in_blocks
 from incrowd.kernels.representatives import Representatives, like_order, representatives
+from incrowd.lists import count_distinct, list_of
 from incrowd.methods.classes import Classes, Progress, filled_rows
 from incrowd.methods.meaning import Meaning, meaning_of, row_categories
 from incrowd.taxonomy.tree import Taxonomy
@@ -99,13 +100,13 @@ def check_microaggregation(*, block_size: int, **_: object) -> None:
 
 def needs_queries(transactions: Transactions, taxonomy: Taxonomy, method: str) -> Asked:
     """Return the queries behind the transactions, or say what is missing."""
-    if taxonomy.edge is None and transactions.asked is not None:
-        raise BadInputError(
-            f"taxonomy {taxonomy.name} says nothing about meaning: use wordnet or a file of categories"
-        )
     if transactions.asked is None:
         raise BadInputError(
             f"method {method} needs the queries themselves: use --items concepts (or asked=True in Log.transactions)"
+        )
+    if taxonomy.edge is None:
+        raise BadInputError(
+            f"taxonomy {taxonomy.name} says nothing about meaning: use wordnet or a file of categories"
         )
     return transactions.asked
 
@@ -124,8 +125,7 @@ def with_queries(
     """Replace every copy of a concept by a query that means it and that enough people typed, drawn once per cluster."""
     concept_of = concepts_of(asked, taxonomy, meaning)
     meant = _queries_by_concept(concept_of, asked, person, least=least, nodes=len(taxonomy))
-    cluster = np.repeat(np.arange(len(chosen.start) - 1), np.diff(chosen.start))
-    cluster, concept = np.repeat(cluster, chosen.times), np.repeat(chosen.node, chosen.times)
+    cluster, concept = np.repeat(list_of(chosen.start), chosen.times), np.repeat(chosen.node, chosen.times)
     choice = meant.start[concept + 1] - meant.start[concept]
     drawn = np.random.default_rng(seed).integers(0, np.maximum(choice, 1))
     at = np.minimum(meant.start[concept] + drawn, max(len(meant.query) - 1, 0))
@@ -162,10 +162,8 @@ def _queries_by_concept(
     concept_of: Ints32, asked: Asked, person: Ints32, *, least: int, nodes: int
 ) -> _Meant:
     """List the queries of each concept that at least so many different people typed."""
-    row = np.repeat(np.arange(len(person)), np.diff(asked.start))
-    pairs = np.unique(asked.query.astype(np.int64) * (int(person.max(initial=0)) + 1) + person[row])
-    typists = np.bincount(pairs // (int(person.max(initial=0)) + 1), minlength=len(asked.texts))
-    query = np.repeat(np.arange(len(asked.texts)), np.diff(asked.concept_start))
+    typists = count_distinct(asked.query, person[list_of(asked.start)], len(asked.texts))
+    query = list_of(asked.concept_start)
     concept = concept_of.astype(np.int64)
     known = np.unique(concept[typists[query] >= least] * len(asked.texts) + query[typists[query] >= least])
     node = known // max(len(asked.texts), 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from incrowd.claims import SpeaksOf
 from incrowd.errors import BadInputError
 from incrowd.kernels.likeness import UNIT
 from incrowd.kernels.mdav import mdav
+from incrowd.lists import gathered, list_of, starts_of_kept
 from incrowd.methods.classes import WITHHELD, Classes, filled_rows
 from incrowd.methods.meaning import meaning_of
 from incrowd.methods.microaggregation import concepts_of, needs_queries, unless_a_name
@@ -134,8 +136,7 @@ def poblete(
     found = surviving_queries(asked, k_documents=k, kp=kp)
     bags = row_bags(asked)
     keep = found.stays[bags.query]
-    kept_before = np.concatenate(([0], np.cumsum(keep, dtype=np.int64)))
-    left = Bags(kept_before[bags.start], bags.query[keep], bags.times[keep])
+    left = Bags(starts_of_kept(bags.start, keep), bags.query[keep], bags.times[keep])
     speaking = np.flatnonzero(np.diff(left.start) > 0)
     of_row = np.full(len(transactions), WITHHELD, dtype=np.int32)
     of_row[speaking] = np.arange(len(speaking), dtype=np.int32)
@@ -185,7 +186,7 @@ def korolova(
         f"{counts.threshold:,}."
     )
     classes = _published(one, nobody, asked, taxonomy, speaks_of="class", note=note)
-    return classes.with_copies(np.array([1 if len(counts.query) else 0], dtype=np.int64))
+    return replace(classes, copies=np.array([1 if len(counts.query) else 0], dtype=np.int64))
 
 
 def _grouped(
@@ -218,9 +219,7 @@ def _word_categories(asked: Asked, taxonomy: Taxonomy) -> tuple[Ints64, Ints32]:
     encoded = words.flatten().dictionary_encode()
     found = find_concepts(encoded.dictionary, knowledge)
     code = np.array(encoded.indices, dtype=np.int64)
-    many = np.diff(found.start)[code]
-    before = np.concatenate(([0], np.cumsum(many)))
-    place = np.arange(before[-1]) + np.repeat(found.start[code] - before[:-1], many)
+    before, place = gathered(found.start, code)
     offsets = np.array(words.offsets, dtype=np.int64)
     return before[offsets - offsets[0]], found.node[place]
 
@@ -238,8 +237,7 @@ def _published(
     means = np.diff(asked.concept_start) > 0
     node = np.zeros(len(asked.texts), dtype=np.int32)
     node[means] = concepts_of(asked, taxonomy, meaning_of(taxonomy))[asked.concept_start[:-1][means]]
-    owner = np.repeat(np.arange(len(bags.start) - 1), np.diff(bags.start))
-    order = np.lexsort((bags.query, node[bags.query], owner))
+    order = np.lexsort((bags.query, node[bags.query], list_of(bags.start)))
     texts = asked.texts.take(pa.array(bags.query[order]))
     return Classes(
         of_row=of_row,

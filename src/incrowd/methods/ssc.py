@@ -13,6 +13,7 @@ from incrowd.kernels.arrays import leaf_rows
 from incrowd.kernels.lcg import Generalizations
 from incrowd.kernels.ssc import Clusters, ssc_clusters
 from incrowd.kernels.terms import Bags, Near, Paths, Typical, count_near, list_near, paths_to, typical_terms
+from incrowd.lists import added_up, count_distinct, list_of
 from incrowd.methods.classes import WITHHELD, Classes, Progress, filled_rows
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.transactions import Transactions
@@ -137,9 +138,7 @@ def _ordered(transactions: Transactions, filled: Ints64, order: str) -> Ints64:
 
 def _shared_by(data: Vocabularies, person: Ints32) -> Ints64:
     """Count the different people who have each term."""
-    row = np.repeat(np.arange(len(person)), np.diff(data.bags.start))
-    pairs = np.unique(data.bags.term.astype(np.int64) * (person.max(initial=0) + 1) + person[row])
-    return np.bincount(pairs // (person.max(initial=0) + 1), minlength=len(data.paths.node))
+    return count_distinct(data.bags.term, person[list_of(data.bags.start)], len(data.paths.node))
 
 
 def _classes(
@@ -151,7 +150,7 @@ def _classes(
     speaking = np.flatnonzero(np.diff(found.hyper_start) > 0)
     number = np.full(len(found.start), WITHHELD, dtype=np.int32)  # one more, for rows without a cluster
     number[speaking] = np.arange(len(speaking), dtype=np.int32)
-    owner = number[np.repeat(np.arange(len(found.hyper_start) - 1), np.diff(found.hyper_start))]
+    owner = number[list_of(found.hyper_start)]
     of_row = number[found.of_row]
     covering = _merged(owner, stands.node, found.times, len(speaking))
     notes = (_note(found),)
@@ -170,11 +169,8 @@ def _classes(
 
 def _merged(owner: Ints32 | Ints64, nodes: Ints32, times: Ints64, classes: int) -> Generalizations:
     """Return a bag of nodes for each class, ascending, equal ones added up."""
-    width = np.int64(nodes.max(initial=0)) + 1
-    keys, entry = np.unique(owner * width + nodes, return_inverse=True)
-    counts = np.bincount(entry, weights=times).astype(np.int32)
-    start = np.searchsorted(keys // width, np.arange(classes + 1)).astype(np.int64)
-    return Generalizations(start, (keys % width).astype(np.int32), counts)
+    bags = added_up(owner, nodes, times, classes)
+    return Generalizations(bags.start, bags.value.astype(np.int32), bags.times.astype(np.int32))
 
 
 def _alternatives(
@@ -183,7 +179,7 @@ def _alternatives(
     """Return the matched terms of each hyper-term as a bag of nodes, in that order of hyper-terms."""
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
-    hyper = np.repeat(np.arange(len(order)), np.diff(found.term_start))
+    hyper = list_of(found.term_start)
     nodes = np.where(allowed[found.term], paths.node[found.term], stands.node[hyper])
     return _merged(place[hyper], nodes, np.ones(len(hyper), dtype=np.int64), len(order))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from incrowd.lists import count_distinct, list_of
 from incrowd.methods.classes import WITHHELD, Classes, filled_rows
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.transactions import Transactions
@@ -32,8 +32,9 @@ def suppress(
     """
     filled_rows(transactions, k)
     assert taxonomy.item_leaf is not None  # noqa: S101 - ground() has run
-    row = np.repeat(np.arange(len(transactions)), np.diff(transactions.indptr))
-    kept = _people(transactions, row)[transactions.items] >= k
+    row = list_of(transactions.indptr)
+    people = count_distinct(transactions.items, transactions.person[row], len(transactions.vocabulary))
+    kept = people[transactions.items] >= k
     row = row[kept]
     nodes = taxonomy.leaf_nodes[taxonomy.item_leaf[transactions.items[kept]]]
     order = np.lexsort((nodes, row))
@@ -42,10 +43,3 @@ def suppress(
     of_row[published] = np.arange(len(published), dtype=np.int32)
     start = np.concatenate(([0], np.cumsum(lengths)))
     return Classes(of_row, start, nodes[order], transactions.counts[kept][order])
-
-
-def _people(transactions: Transactions, row: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Count the different people who have each item, given the row of each entry."""
-    items, person = transactions.items.astype(np.int64), transactions.person
-    distinct = np.unique(items * len(transactions) + person[row])
-    return np.bincount(distinct // len(transactions), minlength=len(transactions.vocabulary))

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.errors import BadInputError
+from incrowd.lists import added_up, list_of
 from incrowd.methods.classes import WITHHELD
 
 __all__ = ["QueryRows", "count_queries", "record_linkage"]
@@ -32,11 +33,7 @@ class QueryRows(NamedTuple):
 
 def count_queries(start: Ints64, query: Ints32 | Ints64) -> QueryRows:
     """Return the bags of rows in which a query stands as often as it was asked."""
-    rows = len(start) - 1
-    width = int(query.max(initial=0)) + 1
-    row = np.repeat(np.arange(rows), np.diff(start))
-    pairs, times = np.unique(row * width + query, return_counts=True)
-    return QueryRows(np.searchsorted(pairs, np.arange(rows + 1) * width), pairs % width, times)
+    return QueryRows(*added_up(list_of(start), query, np.ones(len(query), dtype=np.int64), len(start) - 1))
 
 
 def record_linkage(original: QueryRows, published: QueryRows, record_of_user: Ints32 | Ints64) -> float:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 
 from incrowd.kernels.likeness import UNIT, Categories, distances, taken
+from incrowd.lists import added_up, list_of, starts_of_kept
 from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.methods.meaning import Meaning, categories, meaning_of
 from incrowd.metrics.linkage import QueryRows, count_queries, record_linkage
@@ -88,8 +89,7 @@ def likeness_lost(
         silent = of_row == WITHHELD
     else:  # a list of queries is read as the paper does: everybody's log less what is not in the list
         keep = np.isin(own.node, published.node)
-        kept_before = np.concatenate(([0], np.cumsum(keep, dtype=np.int64)))
-        left = Categories(kept_before[own.start], own.node[keep], own.times[keep])
+        left = Categories(starts_of_kept(own.start, keep), own.node[keep], own.times[keep])
         apart, silent = _apart(left, meaning), np.diff(left.start) == 0
     found = information_loss(
         Logs(_apart(own, meaning), nothing),
@@ -146,22 +146,14 @@ def _as_queries(
     known = np.array(pc.fill_null(pc.index_in(texts, value_set=asked.texts), -1), dtype=np.int64)
     strange = len(asked.texts) + np.arange(len(known))  # names that nobody typed
     query = np.where(known >= 0, known, strange)
-    return count_queries(asked.start, asked.query), _merged(classes.start, query, classes.counts)
-
-
-def _merged(start: Ints64, query: Ints64, counts: npt.NDArray[np.int32]) -> QueryRows:
-    """Return the same bags with every query once: it may stand for several concepts."""
-    row = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    width = int(query.max(initial=0)) + 1
-    keys, entry = np.unique(row * width + query, return_inverse=True)
-    times = np.bincount(entry, weights=counts, minlength=len(keys)).astype(np.int64)
-    return QueryRows(np.searchsorted(keys, np.arange(len(start)) * width), keys % width, times)
+    # A query that stands for several concepts is one query all the same.
+    published = added_up(list_of(classes.start), query, classes.counts, len(classes))
+    return count_queries(asked.start, asked.query), QueryRows(*published)
 
 
 def _as_if_removed(original: QueryRows, published: QueryRows) -> tuple[QueryRows, QueryRows, Ints64]:
     """Read a list of queries as the paper does: everybody's log less what is not in the list."""
     keep = np.isin(original.query, published.query)
-    kept_before = np.concatenate(([0], np.cumsum(keep, dtype=np.int64)))
-    left = QueryRows(kept_before[original.start], original.query[keep], original.times[keep])
+    left = QueryRows(starts_of_kept(original.start, keep), original.query[keep], original.times[keep])
     rows = np.arange(len(original.start) - 1)
     return original, left, np.where(np.diff(left.start) > 0, rows, WITHHELD)

@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.asked import Asked
+from incrowd.lists import added_up, list_of
 
-__all__ = ["Bags", "bags_of", "hosts_of", "ranks_within", "row_bags", "row_of"]
+__all__ = ["Bags", "bags_of", "hosts_of", "ranks_within", "row_bags"]
 
 Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]
@@ -36,25 +37,16 @@ class Bags(NamedTuple):
 
 def bags_of(group: npt.NDArray[np.integer], query: Ints32, times: Ints64, groups: int) -> Bags:
     """Add up how often each group has each query; what a group has no times is not in its bag."""
-    kinds = int(query.max(initial=0)) + 1
     some = times > 0
-    keys, place = np.unique(group[some].astype(np.int64) * kinds + query[some], return_inverse=True)
-    # Sums of integers are exact in doubles up to 2^53.
-    total = np.bincount(place, weights=times[some], minlength=len(keys))
-    start = np.searchsorted(keys, np.arange(groups + 1, dtype=np.int64) * kinds)
-    return Bags(start.astype(np.int64), (keys % kinds).astype(np.int32), total.astype(np.int32))
+    bags = added_up(group[some], query[some], times[some], groups)
+    return Bags(bags.start, bags.value.astype(np.int32), bags.times.astype(np.int32))
 
 
 def row_bags(asked: Asked) -> Bags:
     """Return what each row asked, and how often."""
     return bags_of(
-        row_of(asked.start), asked.query, np.ones(len(asked), dtype=np.int64), len(asked.start) - 1
+        list_of(asked.start), asked.query, np.ones(len(asked), dtype=np.int64), len(asked.start) - 1
     )
-
-
-def row_of(start: Ints64) -> Ints64:
-    """Return the row of each entry of compressed rows."""
-    return np.repeat(np.arange(len(start) - 1), np.diff(start))
 
 
 def ranks_within(group: npt.NDArray[np.integer]) -> Ints64:

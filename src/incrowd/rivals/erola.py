@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.asked import Asked
-from incrowd.rivals import Bags, bags_of, ranks_within, row_bags, row_of
+from incrowd.lists import gathered, list_of
+from incrowd.rivals import Bags, bags_of, ranks_within, row_bags
 from incrowd.rivals.plain import shared_weights
 
 __all__ = ["erola_distances", "erola_prototypes"]
@@ -37,10 +38,8 @@ def erola_distances(asked: Asked, category_start: Ints64, category: Ints32) -> F
 def _row_categories(asked: Asked, category_start: Ints64, category: Ints32) -> Bags:
     """Return the categories of each row's queries, each once."""
     bags = row_bags(asked)
-    many = np.diff(category_start)[bags.query]
-    first = np.repeat(category_start[bags.query] - np.cumsum(many) + many, many)
-    row = np.repeat(row_of(bags.start), many)
-    found = category[first + np.arange(len(first))]
+    offsets, place = gathered(category_start, bags.query.astype(np.int64))
+    row, found = list_of(bags.start)[list_of(offsets)], category[place]
     everything = bags_of(row, found, np.ones(len(found), dtype=np.int64), len(asked.start) - 1)
     return everything._replace(times=np.ones_like(everything.times))
 
@@ -60,7 +59,7 @@ def erola_prototypes(asked: Asked, of_row: Ints32, rng: np.random.Generator) -> 
         Where chance comes from.
     """
     clusters = int(of_row.max(initial=-1)) + 1
-    cluster = of_row[row_of(asked.start)]
+    cluster = of_row[list_of(asked.start)]
     order = np.lexsort((rng.permutation(len(asked)), cluster))
     order = order[cluster[order] >= 0]
     size = np.bincount(of_row[of_row >= 0], minlength=clusters)

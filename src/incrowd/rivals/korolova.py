@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from incrowd.asked import Asked
 from incrowd.errors import BadInputError
-from incrowd.rivals import ranks_within, row_of
+from incrowd.lists import list_of
+from incrowd.rivals import ranks_within
 
 __all__ = [
     "NoisyCounts",
@@ -73,7 +74,7 @@ def korolova(asked: Asked, *, d: int, eps: float, delta: float, words: Words = s
         Where random bits come from. Anything but the default is for tests: it promises nothing.
     """
     check_korolova(d=d, eps=eps, delta=delta)
-    counted = asked.query[ranks_within(row_of(asked.start)) < d]
+    counted = asked.query[ranks_within(list_of(asked.start)) < d]
     query, times = np.unique(counted, return_counts=True)
     noisy = times + discrete_laplace(len(query), noise_rate(d, eps), words)
     least = threshold(d, eps, delta)

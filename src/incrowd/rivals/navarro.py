@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 
 from incrowd.asked import Asked
 from incrowd.kernels.jit import helper, kernel
-from incrowd.rivals import Bags, bags_of, hosts_of, ranks_within, row_of
+from incrowd.lists import list_of
+from incrowd.rivals import Bags, bags_of, hosts_of, ranks_within
 
 __all__ = ["navarro_distances", "navarro_prototypes"]
 
@@ -122,7 +123,7 @@ def navarro_prototypes(asked: Asked, of_row: Ints32, rng: np.random.Generator) -
         Where chance comes from.
     """
     clusters = int(of_row.max(initial=-1)) + 1
-    cluster = of_row[row_of(asked.start)]
+    cluster = of_row[list_of(asked.start)]
     order = np.lexsort((asked.query, cluster))
     order = order[cluster[order] >= 0]
     owner = cluster[order]
@@ -138,16 +139,16 @@ def _texts(texts: pa.Array) -> Texts:
     letters, terms = _letters(texts), _terms(texts)
     low, high = _letter_masks(letters)
     count, ones = np.diff(terms.start), np.ones(len(terms.item), dtype=np.int64)
-    shown = np.diff(bags_of(row_of(terms.start), terms.item % WORD, ones, len(texts)).start)
+    shown = np.diff(bags_of(list_of(terms.start), terms.item % WORD, ones, len(texts)).start)
     return Texts(letters, terms, np.diff(letters.start), count, low, high, _masks(terms), count - shown)
 
 
 def _askings(asked: Asked) -> Askings:
     """Scale times to the log's span, give numbers to sites, and put equal texts of a row side by side."""
-    order = np.lexsort((asked.query, row_of(asked.start)))
+    order = np.lexsort((asked.query, list_of(asked.start)))
     since = asked.time - asked.time.min()
     host = np.asarray(pc.dictionary_encode(hosts_of(asked.sites)).indices, dtype=np.int32)
-    place = np.argsort(order)[row_of(asked.clicks)]
+    place = np.argsort(order)[list_of(asked.clicks)]
     clicked = bags_of(place, host[asked.site], np.ones(len(place), dtype=np.int64), len(asked))
     sites = Lists(clicked.start, clicked.query)
     time = since[order] / max(int(since.max()), 1)
@@ -177,7 +178,7 @@ def _starts(sizes: pa.Array) -> Ints64:
 
 def _letter_masks(letters: Lists) -> tuple[Masks, Masks]:
     """Return masks of each text's letters with repetitions: a bit for a kind's first, second and third occurrence."""
-    text, kind = row_of(letters.start), letters.item % CLASSES
+    text, kind = list_of(letters.start), letters.item % CLASSES
     order = np.lexsort((kind, text))
     repeat = ranks_within((text * CLASSES + kind)[order])
     bit = (kind[order] + CLASSES * repeat)[repeat < REPEATS]
@@ -194,7 +195,7 @@ def _letter_masks(letters: Lists) -> tuple[Masks, Masks]:
 def _masks(lists: Lists) -> Masks:
     """Return a mask for each list: lists whose masks have no common bit have no common item."""
     mask = np.zeros(len(lists.start) - 1, dtype=np.uint64)
-    np.bitwise_or.at(mask, row_of(lists.start), FIRST_BIT << (lists.item % WORD).astype(np.uint64))
+    np.bitwise_or.at(mask, list_of(lists.start), FIRST_BIT << (lists.item % WORD).astype(np.uint64))
     return mask
 
 

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from incrowd.asked import Asked
 from incrowd.kernels.jit import kernel
-from incrowd.rivals import Bags, bags_of, row_bags, row_of
+from incrowd.lists import list_of
+from incrowd.rivals import Bags, bags_of, row_bags
 
 __all__ = ["plain_distances", "plain_prototypes", "shared_weights"]
 
@@ -49,7 +50,7 @@ def shared_weights(bags: Bags) -> Floats:
     """Return, for any two bags, the times of what both have, added up over both. Whole numbers, symmetric."""
     order = np.argsort(bags.query, kind="stable")
     start = np.searchsorted(bags.query[order], np.arange(bags.query.max(initial=-1) + 2))
-    return _meet(bags, Owners(start, row_of(bags.start)[order], bags.times[order]))
+    return _meet(bags, Owners(start, list_of(bags.start)[order], bags.times[order]))
 
 
 @kernel
@@ -75,7 +76,7 @@ def plain_prototypes(asked: Asked, of_row: Ints32) -> Bags:
         The cluster of each row, from 0; -1 for rows that are not published.
     """
     bags, clusters = row_bags(asked), int(of_row.max(initial=-1)) + 1
-    row = row_of(bags.start)
+    row = list_of(bags.start)
     cluster = of_row[row]
     centre = _commonest(bags, cluster, clusters)[cluster]
     # Near the centre are only its equals. Of the rest, which are equally far, what a row asked most comes first.
@@ -92,7 +93,7 @@ def _commonest(bags: Bags, cluster: Ints32, clusters: int) -> Ints32:
     """Return the centroid of equation (6), each cluster's most frequent query; of equals, the first by text."""
     inside = cluster >= 0
     total = bags_of(cluster[inside], bags.query[inside], bags.times[inside].astype(np.int64), clusters)
-    owner = row_of(total.start)
+    owner = list_of(total.start)
     order = np.lexsort((total.query, -total.times, owner))
     centre = np.full(clusters + 1, -1, dtype=np.int32)  # the last is for rows outside clusters
     filled = np.flatnonzero(np.diff(total.start) > 0)

@@ -1,0 +1,56 @@
+"""Lists that stand one behind another in an array: list i is ``values[start[i]:start[i + 1]]``."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["AddedUp", "added_up", "count_distinct", "gathered", "list_of", "starts_of_kept"]
+
+Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.integer]
+Ints64 = npt.NDArray[np.int64]
+
+
+class AddedUp(NamedTuple):
+    """Bags: bag g holds ``value[start[g]:start[g + 1]]``, ascending and distinct, each so many `times`."""
+
+    start: Ints64
+    value: Ints64
+    times: Ints64
+
+
+def list_of(start: Ints64) -> Ints64:
+    """Return the list that each value is in."""
+    return np.repeat(np.arange(len(start) - 1, dtype=np.int64), np.diff(start))
+
+
+def starts_of_kept(start: Ints64, keep: Bools) -> Ints64:
+    """Return where the lists begin when only the values that are kept are left."""
+    return np.concatenate(([0], np.cumsum(keep, dtype=np.int64)))[start]
+
+
+def gathered(start: Ints64, chosen: Ints64) -> tuple[Ints64, Ints64]:
+    """Return where the chosen lists begin when put behind one another, and the positions of their values."""
+    lengths = start[chosen + 1] - start[chosen]
+    offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+    return offsets, np.arange(offsets[-1]) + np.repeat(start[chosen] - offsets[:-1], lengths)
+
+
+def added_up(group: Ints, value: Ints, times: Ints, groups: int) -> AddedUp:
+    """Return a bag for each group, given the group of each value and how often it counts."""
+    width = int(value.max(initial=0)) + 1
+    keys, entry = np.unique(group.astype(np.int64) * width + value, return_inverse=True)
+    # Sums of integers are exact in doubles up to 2^53.
+    total = np.bincount(entry, weights=times, minlength=len(keys)).astype(np.int64)
+    start = np.searchsorted(keys, np.arange(groups + 1, dtype=np.int64) * width).astype(np.int64)
+    return AddedUp(start, keys % width, total)
+
+
+def count_distinct(group: Ints, member: Ints, groups: int) -> Ints64:
+    """Count the different members of each group, given one member of a group at a time."""
+    width = int(member.max(initial=0)) + 1
+    pairs = np.unique(group.astype(np.int64) * width + member)
+    return np.bincount(pairs // width, minlength=groups).astype(np.int64)
