@@ -6,7 +6,7 @@ from incrowd.online.entropy import as_fraction, guess_sum, is_private
 from incrowd.online.generalizer import STRATEGIES, Decision, decide, fixed_codes, generalize
 from incrowd.online.lattice import Lattice, build_lattice
 from incrowd.online.policy import Policy, parse_policies, parse_policy
-from incrowd.online.schema import Attribute, AuxiliaryTable, Schema, encode, schema_of
+from incrowd.online.schema import Attribute, AuxiliaryTable, Node, Schema, encode, schema_of, text_of
 
 __all__ = [
     "STRATEGIES",
@@ -14,6 +14,7 @@ __all__ = [
     "AuxiliaryTable",
     "Decision",
     "Lattice",
+    "Node",
     "Policy",
     "Schema",
     "as_fraction",
@@ -27,4 +28,5 @@ __all__ = [
     "parse_policies",
     "parse_policy",
     "schema_of",
+    "text_of",
 ]

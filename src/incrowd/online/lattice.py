@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from incrowd.errors import BadInputError
 from incrowd.kernels.jit import kernel
 from incrowd.online.entropy import as_fraction, guess_sums
-from incrowd.online.schema import AuxiliaryTable
+from incrowd.online.schema import AuxiliaryTable, Node
 
 __all__ = ["MOST_CELLS", "Lattice", "build_lattice"]
 
@@ -67,7 +67,12 @@ class Lattice:
         return {name: as_fraction(int(sums[state]), total) for name, sums in self.guesses.items()}
 
 
-def build_lattice(table: AuxiliaryTable, fixed: Mapping[str, int], protected: Sequence[str]) -> Lattice:
+def build_lattice(
+    table: AuxiliaryTable,
+    fixed: Mapping[str, int],
+    protected: Sequence[str],
+    told: Mapping[str, Node] | None = None,
+) -> Lattice:
     """Count all states of a query.
 
     Parameters
@@ -78,7 +83,10 @@ def build_lattice(table: AuxiliaryTable, fixed: Mapping[str, int], protected: Se
         The query: for each fixed attribute its value's place in the domain. None of them is protected.
     protected
         The attributes whose guessing entropy is wanted, at least one.
+    told
+        What is known besides: only rows that agree with it are counted, in every state.
     """
+    table = table.matching(told or {})
     shape = tuple(table.schema[name].top + 1 for name in fixed)
     widest = max(len(table.schema[name].domain) for name in protected)
     if math.prod(shape) * widest > MOST_CELLS:

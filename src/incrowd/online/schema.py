@@ -19,9 +19,21 @@ from numpy.typing import NDArray
 
 from incrowd.errors import BadInputError, nearest
 
-__all__ = ["Attribute", "AuxiliaryTable", "Schema", "encode", "schema_of"]
+__all__ = ["Attribute", "AuxiliaryTable", "Node", "Schema", "encode", "schema_of", "text_of"]
 
 MOST_RUNGS = 100  # a rung is kept in one byte
+
+Node = tuple[int, int]
+"""A value on a rung of its attribute's ladder: (code of a value of the domain that is under it, rung)."""
+
+
+def text_of(value: object) -> str:
+    """Return the text by which values are told apart: 39, 39.0 and "39" are one value, true and "true" too."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
 
 
 @dataclass(frozen=True)
@@ -69,7 +81,7 @@ class Attribute:
 
     def code(self, value: object) -> int:
         """Return the place of a value in the domain."""
-        code = self._codes.get(str(value))
+        code = self._codes.get(text_of(value))
         if code is None:
             raise BadInputError(
                 f"attribute '{self.name}' has no such value; ask for one of its {len(self.domain)} values"
@@ -90,7 +102,7 @@ class Attribute:
 
     @cached_property
     def _codes(self) -> dict[str, int]:
-        return {str(value): code for code, value in enumerate(self.domain)}
+        return {text_of(value): code for code, value in enumerate(self.domain)}
 
     @cached_property
     def _rungs(self) -> tuple[NDArray[np.int64], ...]:
@@ -137,6 +149,16 @@ class AuxiliaryTable:
     schema: Schema
     rows: int
     columns: Mapping[str, NDArray[Any]] = field(repr=False)
+
+    def matching(self, told: Mapping[str, Node]) -> AuxiliaryTable:
+        """Return the rows that agree with what was told of some attributes."""
+        if not told:
+            return self
+        agree = np.ones(self.rows, dtype=bool)
+        for name, (code, rung) in told.items():
+            agree &= (self.schema[name].agreement(code) <= rung)[self.columns[name]]
+        columns = {name: column[agree] for name, column in self.columns.items()}
+        return AuxiliaryTable(self.schema, int(np.count_nonzero(agree)), columns)
 
 
 def schema_of(
@@ -224,8 +246,8 @@ def _ladder(
     """Turn coarser values by value into rungs."""
     if not coarser:
         return ()
-    by_text = {str(value): tuple(above) for value, above in coarser.items()}
-    ways_up = [by_text.get(str(value)) for value in domain]
+    by_text = {text_of(value): tuple(above) for value, above in coarser.items()}
+    ways_up = [by_text.get(text_of(value)) for value in domain]
     missing = ways_up.count(None)
     if missing:
         raise BadInputError(f"attribute '{name}': {missing} of its values are not on its ladder; add them")
