@@ -28,8 +28,6 @@ import contextlib
 import hashlib
 import hmac
 import os
-import sqlite3
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -37,42 +35,24 @@ from pathlib import Path
 from typing import Any, Self
 
 from incrowd.errors import BadInputError, IncrowdError
+from incrowd.online.ledgerfile import (
+    LedgerError,
+    create_file,
+    file_errors,
+    open_file,
+    private_identity,
+    run,
+)
 
 __all__ = ["Ledger", "LedgerError", "Reservation"]
 
-APPLICATION_ID = 0x696E6372  # "incr", in the file's header: tells a ledger from any other database
-SCHEMA_VERSION = 1
 SHORTEST_SECRET = 16
-# Without row ids the rows lie in key order, so the file does not tell who came after whom.
-SCHEMA = f"""
-BEGIN;
-CREATE TABLE providers (name TEXT PRIMARY KEY) WITHOUT ROWID;
-CREATE TABLE disclosures (
-    who BLOB NOT NULL, attribute TEXT NOT NULL, value TEXT NOT NULL, disclosed_at REAL NOT NULL,
-    PRIMARY KEY (who, attribute, value)
-) WITHOUT ROWID;
-PRAGMA application_id = {APPLICATION_ID};
-PRAGMA user_version = {SCHEMA_VERSION};
-COMMIT;
-"""
+RENEW_AFTER = 0.01  # of the time to live: what was told again within it need not be written again
 # Asking for a value again counts from the later time, also when the clock was set back in between.
 REMEMBER = """
 INSERT INTO disclosures VALUES (?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET disclosed_at = max(disclosed_at, excluded.disclosed_at)
 """
-REMEDIES = {
-    sqlite3.SQLITE_BUSY: "is locked by another process: try again, or find who holds it",
-    sqlite3.SQLITE_FULL: "cannot grow, the disk is full: make room",
-    sqlite3.SQLITE_IOERR: "cannot be read or written: check the disk, its space and its limits",
-    sqlite3.SQLITE_READONLY: "cannot be written: check the permissions of the file and its directory",
-    sqlite3.SQLITE_CANTOPEN: "cannot be opened: check the permissions of the file and its directory",
-    sqlite3.SQLITE_CORRUPT: "is damaged: restore it from a backup, or move it away to begin anew",
-    sqlite3.SQLITE_NOTADB: "is damaged or not a ledger: restore it from a backup, or move it away to begin anew",
-}
-
-
-class LedgerError(IncrowdError):
-    """The ledger cannot be read or written, so nothing may be sent (exit code 2)."""
 
 
 class Reservation:
@@ -114,7 +94,7 @@ class Ledger:
     secret
         Key of the persons' HMACs, at least 16 bytes. Under another secret, old entries are invisible.
     time_to_live
-        Seconds until a disclosure no longer counts; ``math.inf`` for ever.
+        Seconds for which a disclosure counts at least (at most 1 % longer); ``math.inf`` for ever.
     clock
         Where the time comes from, in seconds.
     timeout
@@ -141,10 +121,10 @@ class Ledger:
         self._timeout = timeout
         self._turn = threading.Lock()
         self._process = os.getpid()
-        with _file_errors(self._path):
+        with file_errors(self._path):
             if not self._path.exists():
-                _create(self._path)
-            self._connection, self._identity = _open(self._path, timeout)
+                create_file(self._path)
+            self._connection, self._identity = open_file(self._path, timeout)
 
     def __enter__(self) -> Self:
         return self
@@ -160,7 +140,14 @@ class Ledger:
         """Return the values that the person disclosed to the provider and that have not expired."""
         who = self._key(person, provider)
         with self._my_turn():
-            return self._read(who)
+            return self._read(who, self._horizon())
+
+    def knows(self, person: str, provider: str, sent: Mapping[str, str]) -> bool:
+        """Tell whether all of it was disclosed so lately that it need not be written again."""
+        who, since = self._key(person, provider), self._clock() - RENEW_AFTER * self._time_to_live
+        with self._my_turn():
+            lately = self._read(who, since)
+        return all(value in lately.get(attribute, ()) for attribute, value in sent.items())
 
     def disclose(self, person: str, provider: str, sent: Mapping[str, str]) -> None:
         """Put what is about to be sent on the disk, all or nothing; send it only after this returns."""
@@ -184,7 +171,7 @@ class Ledger:
                 raise
 
         with self._transaction():
-            reservation = Reservation(self._read(who), remember)
+            reservation = Reservation(self._read(who, self._horizon()), remember)
             try:
                 yield reservation
             finally:
@@ -218,12 +205,12 @@ class Ledger:
 
     def _horizon(self) -> float:
         """Return the latest time whose disclosures have expired."""
-        return self._clock() - self._time_to_live
+        return self._clock() - (1 + RENEW_AFTER) * self._time_to_live
 
-    def _read(self, who: bytes) -> dict[str, frozenset[str]]:
+    def _read(self, who: bytes, since: float) -> dict[str, frozenset[str]]:
         query = "SELECT attribute, value FROM disclosures WHERE who = ? AND disclosed_at > ?"
         values: dict[str, set[str]] = {}
-        for attribute, value in self._run(query, who, self._horizon()):
+        for attribute, value in self._run(query, who, since):
             values.setdefault(attribute, set()).add(value)
         return {attribute: frozenset(those) for attribute, those in values.items()}
 
@@ -269,124 +256,15 @@ class Ledger:
         if not self._turn.acquire(timeout=self._timeout):
             raise LedgerError(f"the ledger {self._path} is locked by another thread: try again")
         try:
-            with _file_errors(self._path):
-                if _private_identity(self._path) != self._identity:
+            with file_errors(self._path):
+                if private_identity(self._path) != self._identity:
                     raise LedgerError(f"the ledger {self._path} was replaced while in use: restart to use it")
             yield
         finally:
             self._turn.release()
 
     def _run(self, statement: str, *parameters: object) -> list[Any]:
-        return _run(self._connection, self._path, statement, *parameters)
-
-
-def _run(connection: sqlite3.Connection, path: Path, statement: str, *parameters: object) -> list[Any]:
-    """Execute one statement; SQLite's own message is dropped, for it may quote a value."""
-    try:
-        return connection.execute(statement, parameters).fetchall()
-    except sqlite3.Error as error:
-        problem = _problem(error)
-    raise LedgerError(f"the ledger {path} {problem}")
-
-
-def _problem(error: sqlite3.Error) -> str:
-    code = getattr(error, "sqlite_errorcode", None)
-    if code is None:
-        return "cannot be used: it was closed, or holds what is not text"
-    name = getattr(error, "sqlite_errorname", "")
-    return f"{REMEDIES.get(code & 0xFF, 'cannot be used')} ({name})"
-
-
-def _open(path: Path, timeout: float) -> tuple[sqlite3.Connection, tuple[int, int]]:
-    """Connect to a ledger that exists, and refuse what is not one, is not private or cannot be written."""
-    connection = _connect(path, timeout)
-    try:
-        _check_header(connection, path)
-        identity = _private_identity(path)
-        _run(connection, path, "PRAGMA synchronous = FULL")
-        _run(connection, path, "PRAGMA secure_delete = ON")
-        # A file that cannot be written is found now, not at the first query.
-        _run(connection, path, "BEGIN IMMEDIATE")
-        _run(connection, path, "ROLLBACK")
-    except BaseException:
-        connection.close()
-        raise
-    return connection, identity
-
-
-def _check_header(connection: sqlite3.Connection, path: Path) -> None:
-    [(application,)] = _run(connection, path, "PRAGMA application_id")
-    [(version,)] = _run(connection, path, "PRAGMA user_version")
-    if application != APPLICATION_ID:
-        raise LedgerError(f"{path} is not a ledger: move it away, or name another file")
-    if version != SCHEMA_VERSION:
-        raise LedgerError(
-            f"the ledger {path} has schema version {version}, not {SCHEMA_VERSION}: use the incrowd that made it"
-        )
-
-
-def _connect(path: Path, timeout: float) -> sqlite3.Connection:
-    """Connect to a file that exists; a lock of ours lets several threads take turns."""
-    try:
-        return sqlite3.connect(
-            f"{path.as_uri()}?mode=rw", timeout, isolation_level=None, check_same_thread=False, uri=True
-        )
-    except sqlite3.Error as error:
-        problem = _problem(error)
-    raise LedgerError(f"the ledger {path} {problem}")
-
-
-def _create(path: Path) -> None:
-    """Make an empty ledger under another name and link it to the path: it is there whole or not at all.
-
-    Whoever links first wins. No descriptor of the final file is ever closed here, since that would
-    drop the locks that SQLite holds on it for the whole process.
-    """
-    if Path(f"{path}-wal").exists() and not path.exists():
-        # SQLite would replay the old log into the new file.
-        raise LedgerError(
-            f"the ledger {path} is gone but its -wal file is left: restore it, or move that away"
-        )
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    draft = Path(name)
-    try:
-        os.fchmod(descriptor, 0o600)  # the umask may have taken bits away
-        os.close(descriptor)
-        with contextlib.closing(_connect(draft, 0)) as connection:
-            _run(connection, path, "PRAGMA journal_mode = WAL")
-            for statement in SCHEMA.split(";"):
-                _run(connection, path, statement)
-        with contextlib.suppress(FileExistsError):
-            path.hardlink_to(draft)
-    finally:
-        for leftover in (draft, Path(f"{name}-wal"), Path(f"{name}-shm")):
-            leftover.unlink(missing_ok=True)
-    _sync_directory(path.parent)
-
-
-def _sync_directory(directory: Path) -> None:
-    """Make the file's name as durable as its content."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _private_identity(path: Path) -> tuple[int, int]:
-    """Return which file is at the path, if nobody else may read it."""
-    status = path.stat()
-    if status.st_mode & 0o077:
-        raise LedgerError(f"the ledger {path} may be read or written by others: chmod 600 it")
-    return status.st_dev, status.st_ino
-
-
-@contextlib.contextmanager
-def _file_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise LedgerError(f"the ledger {path} cannot be used: {error.strerror}") from None
+        return run(self._connection, self._path, statement, *parameters)
 
 
 def _check_text(name: str, text: str) -> None:
