@@ -10,7 +10,7 @@ demo: $(VENV)/runtime
 	$(BIN)/incrowd demo
 
 test: $(VENV)/development
-	@sh scripts/install_debian_packages.sh wordnet-base chromium
+	@sh scripts/install_debian_packages.sh wordnet-base chromium postgresql-15 openssl
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -40,5 +40,5 @@ $(VENV)/runtime: pyproject.toml
 	@touch $@
 
 $(VENV)/development: $(VENV)/runtime
-	$(BIN)/pip install --quiet --disable-pip-version-check --group dev
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[gateway]' --group dev
 	@touch $@

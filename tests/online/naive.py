@@ -52,3 +52,28 @@ def all_states(names, rows, query, protected, ladders=None):
         sent = {name: (query[name], rung) for name, rung in zip(query, rungs, strict=True)}
         found[rungs] = entropy(names, rows, sent, protected, ladders)
     return found
+
+
+def in_order(rungs, shape):
+    """Return what is least for the query that keeps most; `shape` has the number of rungs."""
+    return sum(rung == size - 1 for rung, size in zip(rungs, shape, strict=True)), sum(rungs), rungs
+
+
+def choice(strategy, shape, score, draws=()):
+    """Follow ALGORITHMS.md E to the letter, with the documented order of equals: (rungs or None, ran out)."""
+    private = [rungs for rungs in product(*map(range, shape)) if score(rungs) >= 1]
+    best = min(private, key=lambda rungs: (score(rungs), in_order(rungs, shape)), default=None)
+    if strategy == "brute-force":
+        return best, False
+    sign = 1 if strategy == "best-fit" else -1
+    rungs, step = (0,) * len(shape), 0
+    while rungs not in private:
+        places = [place for place, size in enumerate(shape) if rungs[place] + 1 < size]
+        ups = [tuple(r + (i == place) for i, r in enumerate(rungs)) for place in places]
+        if not ups:
+            return best, True
+        if strategy == "random-fit":  # counted from the attribute last in the schema
+            rungs, step = ups[::-1][draws[step] % len(ups)], step + 1
+        else:
+            rungs = min(ups, key=lambda up: (sign * score(up), in_order(up, shape)))
+    return rungs, False

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from incrowd.cli.compare import compare
+from incrowd.cli.online import gateway, generalize
 from incrowd.cli.options import (
     FILE,
     comma_list,
@@ -245,5 +246,5 @@ def taxonomy_check(file: str, as_json: bool) -> None:  # noqa: FBT001
         raise click.exceptions.Exit(2)
 
 
-ALL = (demo, anonymize, audit, compare, show, methods, synth)
+ALL = (demo, anonymize, audit, compare, show, methods, generalize, gateway, synth)
 TAXONOMY = (taxonomy_show, taxonomy_check)

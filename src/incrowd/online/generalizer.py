@@ -14,79 +14,35 @@ from __future__ import annotations
 
 import hmac
 import json
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import BadInputError, check_choice
-from incrowd.online.lattice import Lattice, Rungs, build_lattice
+from incrowd.online.choose import BRUTE_FORCE, FITS, NONE, RANDOM_FIT, TOO_LARGE, choose, only_if_private
+from incrowd.online.counters import Counter, Scan
+from incrowd.online.decision import Decision
+from incrowd.online.lattice import Lattice, Rungs
 from incrowd.online.policy import Policy
-from incrowd.online.schema import AuxiliaryTable, Schema
+from incrowd.online.schema import Attribute, AuxiliaryTable, Schema, text_of
 
-__all__ = ["LEAST_KEY", "STRATEGIES", "Decision", "decide", "fixed_codes", "generalize"]
+__all__ = ["LEAST_KEY", "STRATEGIES", "Decision", "decide", "fixed_codes", "fixed_state", "generalize"]
 
-STRATEGIES = ("brute-force", "best-fit", "worst-fit", "random-fit")
+STRATEGIES = ("brute-force", *FITS)
 LEAST_KEY = 16
 """The fewest bytes of a key: shorter ones can be tried out."""
 
-_WITHIN_ROUNDING = 1 + 1e-9  # far above the error of one division of doubles
-_WIDEST_INT64 = 2**63
-
-Choice = Callable[[list[Rungs]], Rungs]
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What is sent in place of a query, and why. No value of the query is in its repr or its reason.
-
-    Parameters
-    ----------
-    strategy
-        The strategy that was asked for.
-    refused
-        Nothing may be sent. (An empty `kept` that is not refused is a query for everything.)
-    kept
-        The query to send: attribute -> value, coarser than asked where its rung is above 0.
-    rungs
-        For each kept attribute its rung.
-    dropped
-        The fixed attributes that are not sent, in the schema's order.
-    entropy_before, entropy_after
-        G by protected attribute, of the query without its protected attributes and of the one to send
-        (empty if refused). 0 if no row matches.
-    rows_before, rows_after
-        The rows of the auxiliary table that match these two queries.
-    reason
-        A sentence that says why.
-    """
-
-    strategy: str
-    refused: bool
-    kept: Mapping[str, Any] = field(repr=False)
-    rungs: Mapping[str, int]
-    dropped: tuple[str, ...]
-    entropy_before: Mapping[str, Fraction]
-    entropy_after: Mapping[str, Fraction]
-    rows_before: int
-    rows_after: int
-    reason: str
-
-    def explain(self, *, show_values: bool = False) -> str:
-        """Return the reason, and what would be sent if `show_values` (for the person's own eyes)."""
-        if not show_values or self.refused:
-            return self.reason
-        sent = ", ".join(f"{name} = {value}" for name, value in self.kept.items())
-        return f"{self.reason} Sent: {sent or 'a query for everything'}."
+_LARGEST = 2**63 - 1
+_MOST_PLANS = 256
+_DRAW = np.dtype(">u4")
+_NO_DRAWS = np.zeros(0, dtype=np.uint32)
 
 
 def generalize(
     query: Mapping[str, object],
-    table: AuxiliaryTable,
+    counter: Counter | AuxiliaryTable,
     policies: Sequence[Policy],
     *,
     strategy: str = "worst-fit",
@@ -99,8 +55,8 @@ def generalize(
     ----------
     query
         Attribute -> value. None is "don't care".
-    table
-        What an outsider may know.
+    counter
+        What an outsider may know: the auxiliary table, or who counts its rows.
     policies
         What to protect, at least one; all must hold.
     strategy
@@ -109,179 +65,189 @@ def generalize(
         What random-fit draws from, together with the query: asked again, the same person gets the same
         choice, and nobody without the key can foretell it.
     """
-    fixed = fixed_codes(query, table.schema, policies)
-    lattice = build_lattice(table, fixed, [policy.attribute for policy in policies])
-    return decide(query, table.schema, lattice, policies, strategy=strategy, key=key, user=user)
-
-
-def fixed_codes(query: Mapping[str, object], schema: Schema, policies: Sequence[Policy]) -> dict[str, int]:
-    """Return the query's attributes that may be sent, in the schema's order, with their values' codes."""
-    protected = [policy.attribute for policy in policies]
-    if not protected or len(set(protected)) < len(protected):
-        raise BadInputError("policies must protect at least one attribute, and each only once")
-    for name in (*query, *protected):
-        schema[name]  # an unknown name is an error
-    # A protected value is looked up too: what is no value at all is a mistake to tell of.
-    codes = {name: schema[name].code(query[name]) for name in schema.names if query.get(name) is not None}
-    return {name: code for name, code in codes.items() if name not in protected}
+    if isinstance(counter, AuxiliaryTable):
+        counter = Scan(counter)
+    plan = _plan(counter.schema, policies)
+    fixed, hidden = plan.codes(query)
+    lattice = counter.lattice(fixed, plan.protected)
+    return _decide(plan, fixed, hidden, (lattice,), (strategy, key, user))
 
 
 def decide(
     query: Mapping[str, object],
     schema: Schema,
-    lattice: Lattice,
+    lattices: Sequence[Lattice],
     policies: Sequence[Policy],
     *,
     strategy: str = "worst-fit",
     key: bytes = b"",
     user: str = "",
 ) -> Decision:
-    """Decide as `generalize` does, over a lattice of the query's entropies that is already there."""
-    check_choice("strategy", strategy, STRATEGIES)
-    fixed = fixed_codes(query, schema, policies)
-    scores = _Scores(lattice, policies)
-    chosen = None
-    if strategy != "brute-force":
-        chosen = _walk(scores, _choice(strategy, scores, _Draws(key, user, fixed, schema)))
-    ran_out = chosen is None and strategy != "brute-force"
-    if chosen is None:
-        chosen = _brute_force(scores)
-    return _decision(query, schema, fixed, lattice, chosen, strategy=strategy, ran_out=ran_out)
+    """Decide as `generalize` does, over lattices of the query that are already there.
+
+    They have one shape: the query by itself, and the query together with what was told before, say. A state
+    is private only if it is in all of them; its score is the least.
+    """
+    plan = _plan(schema, policies)
+    return _decide(plan, *plan.codes(query), lattices, (strategy, key, user))
 
 
-class _Scores:
-    """The least G / Gmin of every state, as integers: ``least / (totals * unit)``."""
+def fixed_state(
+    query: Mapping[str, object],
+    schema: Schema,
+    lattices: Sequence[Lattice],
+    policies: Sequence[Policy],
+    rungs: Rungs,
+) -> Decision:
+    """Decide on a state that was fixed in advance, whatever the query's values: it is sent or refused.
 
-    def __init__(self, lattice: Lattice, policies: Sequence[Policy]) -> None:
-        self.lattice = lattice
-        self.unit = math.lcm(*(policy.minimum.numerator for policy in policies))
-        scaled = []
-        for policy in policies:
-            factor = policy.minimum.denominator * (self.unit // policy.minimum.numerator)
-            scaled.append(_times(lattice.guesses[policy.attribute], factor))
-        self.least = np.minimum.reduce(scaled)
-        self.private = (self.least >= _times(lattice.totals, self.unit)) & (lattice.totals > 0)
-
-    def is_private(self, rungs: Rungs) -> bool:
-        return bool(self.private[self.lattice.state(rungs)])
-
-    def of(self, rungs: Rungs) -> Fraction:
-        """Return a state's score times the unit: a number to compare, 0 if no row matches."""
-        state = self.lattice.state(rungs)
-        total = int(self.lattice.totals[state])
-        return Fraction(int(self.least[state]), total) if total else Fraction(0)
-
-    def tie_break(self, rungs: Rungs) -> tuple[int, int, Rungs]:
-        """Return what is least for the query that keeps most."""
-        dropped = sum(rung == size - 1 for rung, size in zip(rungs, self.lattice.shape, strict=True))
-        return dropped, sum(rungs), rungs
-
-
-def _times(numbers: NDArray[np.int64], factor: int) -> NDArray[Any]:
-    """Multiply exactly: in machine integers where they are wide enough, else in Python's."""
-    fits = int(numbers.max()) * factor < _WIDEST_INT64
-    return numbers * factor if fits else numbers.astype(object) * factor
+    Parameters
+    ----------
+    query, schema, lattices, policies
+        As for `decide`.
+    rungs
+        The rung of each attribute that the query fixes and that is not protected, in the schema's order.
+    """
+    plan = _plan(schema, policies)
+    fixed, hidden = plan.codes(query)
+    shape = lattices[0].shape
+    if len(rungs) != len(shape) or not all(0 <= rung < size for rung, size in zip(rungs, shape, strict=True)):
+        raise BadInputError(f"rungs must have a rung for each of the {len(shape)} attributes that are fixed")
+    state = only_if_private(plan.counts(lattices), plan.minima, lattices[0].state(rungs))
+    if state == TOO_LARGE:
+        raise plan.too_many_digits()
+    return Decision("strict", plan.values, fixed, hidden, lattices, state=None if state == NONE else state)
 
 
-def _brute_force(scores: _Scores) -> Rungs | None:
-    """Return the private state with the least score, or None if there is none."""
-    states = np.flatnonzero(scores.private)
-    if not states.size:
-        return None
-    # Doubles find the few states that may be the least; exact fractions decide among them.
-    rough = scores.least[states].astype(np.float64) / scores.lattice.totals[states]
-    near = states[rough <= rough.min() * _WITHIN_ROUNDING]
-    candidates = [scores.lattice.rungs(int(state)) for state in near]
-    return min(candidates, key=lambda rungs: (scores.of(rungs), scores.tie_break(rungs)))
+def fixed_codes(query: Mapping[str, object], schema: Schema, policies: Sequence[Policy]) -> dict[str, int]:
+    """Return the query's attributes that may be sent, in the schema's order, with their values' codes."""
+    return _plan(schema, policies).codes(query)[0]
 
 
-def _walk(scores: _Scores, choose: Choice) -> Rungs | None:
-    """Go up one rung of one attribute at a time until the state is private; None if nothing is left to do."""
-    shape = scores.lattice.shape
-    rungs = (0,) * len(shape)
-    while not scores.is_private(rungs):
-        ways = [
-            (*rungs[:place], rungs[place] + 1, *rungs[place + 1 :])
-            for place, size in enumerate(shape)
-            if rungs[place] + 1 < size
-        ]
-        if not ways:
-            return None
-        rungs = choose(ways)
-    return rungs
+class _Plan:
+    """What a schema and policies come to, worked out once."""
+
+    def __init__(self, schema: Schema, policies: Sequence[Policy]) -> None:
+        self.schema = schema
+        self.policies = tuple(policies)  # held: as long as they live, nothing else has their identity
+        self.protected = tuple(policy.attribute for policy in policies)
+        if not self.protected or len(set(self.protected)) < len(self.protected):
+            raise BadInputError("policies must protect at least one attribute, and each only once")
+        self.minima = np.array([_minimum(schema, policy) for policy in policies], dtype=np.int64)
+        self._lookups = _lookups(schema)
+        self.values = {each.name: (each.domain, *each.ladder) for each in schema.attributes}
+
+    def codes(self, query: Mapping[str, object]) -> tuple[dict[str, int], Sequence[str]]:
+        """Return the codes of the values that may be sent, in the schema's order, and the protected ones' names."""
+        codes = {}
+        for name, by_text, attribute in self._lookups:
+            value = query.get(name)
+            if value is not None:
+                code = by_text.get(value) if value.__class__ is str else None
+                codes[name] = attribute.code(value) if code is None else code
+        if len(codes) < len(query):
+            for name in query:
+                self.schema[name]  # an unknown name is an error, None is "don't care"
+        # A protected value was looked up too: what is no value at all is a mistake to tell of.
+        hidden: tuple[str, ...] = ()
+        for name in self.protected:
+            if name in codes:
+                del codes[name]
+                hidden += (name,)
+        return codes, hidden
+
+    def counts(self, lattices: Sequence[Lattice]) -> NDArray[np.int64]:
+        """Return lattices x (totals, guesses of each policy) x states."""
+        if len(lattices) == 1 and lattices[0].protected == self.protected:
+            return lattices[0].counts
+        stacked = [[each.totals, *(each.guesses[name] for name in self.protected)] for each in lattices]
+        return np.array(stacked, dtype=np.int64)
+
+    def too_many_digits(self) -> BadInputError:
+        """Return what is wrong with numbers that do not fit."""
+        worst = min(zip(self.minima[:, 2].tolist(), self.protected, strict=True))[1]
+        return _too_many_digits(worst)
 
 
-def _choice(strategy: str, scores: _Scores, draws: _Draws) -> Choice:
-    """Return how a greedy strategy chooses among the states that are one rung up."""
-    if strategy == "random-fit":
-        draws.check_key()
-        return draws.choose
-    sign = 1 if strategy == "best-fit" else -1
-    return lambda ways: min(ways, key=lambda rungs: (sign * scores.of(rungs), scores.tie_break(rungs)))
+def _minimum(schema: Schema, policy: Policy) -> tuple[int, int, int]:
+    """Return a policy's Gmin = num / den, and the most rows with which all products fit 64 bits."""
+    num, den = policy.minimum.numerator, policy.minimum.denominator
+    most = _LARGEST // (max(len(schema[policy.attribute].domain), 1) * max(num, den))
+    if not most:
+        raise _too_many_digits(policy.attribute)
+    return num, den, most
 
 
-class _Draws:
-    """Draws that depend on the key, the user and the query alone (HMAC-SHA256).
+def _too_many_digits(attribute: str) -> BadInputError:
+    return BadInputError(
+        f"protect {attribute}: its number cannot be compared exactly over so many rows; write it with fewer digits"
+    )
+
+
+@lru_cache(maxsize=16)
+def _lookups(schema: Schema) -> tuple[tuple[str, dict[str, int], Attribute], ...]:
+    """Return for each attribute the codes of its values by their text."""
+    return tuple(
+        (each.name, {text_of(value): code for code, value in enumerate(each.domain)}, each)
+        for each in schema.attributes
+    )
+
+
+_plans: dict[tuple[int, ...], _Plan] = {}
+
+
+def _plan(schema: Schema, policies: Sequence[Policy]) -> _Plan:
+    """Return the plan of a schema and policies. Neither can change, so who they are says what they are."""
+    who = (id(schema), *map(id, policies))
+    plan = _plans.get(who)
+    if plan is None:
+        if len(_plans) >= _MOST_PLANS:
+            _plans.clear()
+        plan = _plans[who] = _Plan(schema, policies)
+    return plan
+
+
+def _decide(
+    plan: _Plan,
+    fixed: Mapping[str, int],
+    hidden: Sequence[str],
+    lattices: Sequence[Lattice],
+    how: tuple[str, bytes, str],
+) -> Decision:
+    """Choose a state; `how` is the strategy, and the key and the user that random-fit draws from."""
+    strategy, key, user = how
+    number = FITS.get(strategy, BRUTE_FORCE)
+    if number == BRUTE_FORCE:
+        check_choice("strategy", strategy, STRATEGIES)
+    shape = lattices[0].shape
+    draws = _draws(key, user, fixed, plan.schema, shape) if number == RANDOM_FIT else _NO_DRAWS
+    state, ran_out = choose(plan.counts(lattices), _sizes(shape), plan.minima, number, draws)
+    if state == TOO_LARGE:
+        raise plan.too_many_digits()
+    found = None if state == NONE else state
+    return Decision(strategy, plan.values, fixed, hidden, lattices, state=found, ran_out=ran_out)
+
+
+@lru_cache(maxsize=1 << 12)
+def _sizes(shape: Rungs) -> NDArray[np.int64]:
+    """Return a shape as an array."""
+    return np.array(shape, dtype=np.int64)
+
+
+def _draws(
+    key: bytes, user: str, fixed: Mapping[str, int], schema: Schema, shape: Iterable[int]
+) -> NDArray[np.uint32]:
+    """Return a number for each step of random-fit, from the key, the user and the query alone (HMAC-SHA256).
 
     Policies and protected values have no part in them: asking again with a stricter policy, or with the
     protected attribute left out, goes further along the same way instead of showing another side.
     """
-
-    def __init__(self, key: bytes, user: str, fixed: Mapping[str, int], schema: Schema) -> None:
-        self.key = key
-        canonical = [[name, str(schema[name].domain[code])] for name, code in fixed.items()]
-        self.message = json.dumps([user, sorted(canonical)]).encode()
-
-    def check_key(self) -> None:
-        if len(self.key) < LEAST_KEY:
-            raise BadInputError(
-                f"key must have at least {LEAST_KEY} bytes for random-fit (got {len(self.key)})"
-            )
-
-    def choose(self, ways: list[Rungs]) -> Rungs:
-        """Draw one of the states that are one rung up; they tell by themselves which draw it is."""
-        step = json.dumps(ways).encode()
-        digest = hmac.digest(self.key, self.message + b"\n" + step, "sha256")
-        return ways[int.from_bytes(digest, "big") % len(ways)]
-
-
-def _decision(
-    query: Mapping[str, object],
-    schema: Schema,
-    fixed: Mapping[str, int],
-    lattice: Lattice,
-    chosen: Rungs | None,
-    *,
-    strategy: str,
-    ran_out: bool,
-) -> Decision:
-    """Write down what was chosen; None is a refusal."""
-    start = (0,) * len(lattice.shape)
-    state = zip(fixed, chosen or (), strict=False)
-    rungs = {name: rung for name, rung in state if rung < schema[name].top}
-    dropped = tuple(name for name in schema.names if query.get(name) is not None and name not in rungs)
-    return Decision(
-        strategy=strategy,
-        refused=chosen is None,
-        kept={name: schema[name].value(fixed[name], rung) for name, rung in rungs.items()},
-        rungs=rungs,
-        dropped=dropped,
-        entropy_before=lattice.entropies(start),
-        entropy_after={} if chosen is None else lattice.entropies(chosen),
-        rows_before=int(lattice.totals[lattice.state(start)]),
-        rows_after=0 if chosen is None else int(lattice.totals[lattice.state(chosen)]),
-        reason=_reason(dropped, rungs, refused=chosen is None, ran_out=ran_out),
-    )
-
-
-def _reason(dropped: Sequence[str], rungs: Mapping[str, int], *, refused: bool, ran_out: bool) -> str:
-    """Say why in a sentence that names attributes and no values."""
-    if refused:
-        return "Refused: no generalization of the query is hard enough to guess from, so nothing is sent."
-    coarser = [name for name, rung in rungs.items() if rung]
-    if not dropped and not coarser:
-        return "Sent as asked: the query already meets every requirement."
-    done = [f"{', '.join(dropped)} dropped"] if dropped else []
-    done += [f"{', '.join(coarser)} made coarser"] if coarser else []
-    how = ", found by brute force as the greedy way ran out of attributes" if ran_out else ""
-    return f"Generalized ({'; '.join(done)}) so that every requirement is met{how}."
+    if len(key) < LEAST_KEY:
+        raise BadInputError(f"key must have at least {LEAST_KEY} bytes for random-fit (got {len(key)})")
+    steps = sum(shape)
+    canonical = sorted([name, text_of(schema[name].domain[code])] for name, code in fixed.items())
+    message = json.dumps([user, canonical]).encode()
+    stream = b""
+    while len(stream) < steps * _DRAW.itemsize:
+        stream += hmac.digest(key, b"%d\n%b" % (len(stream), message), "sha256")
+    return np.frombuffer(stream, dtype=_DRAW).astype(np.uint32)

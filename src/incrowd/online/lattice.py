@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,15 +23,17 @@ from incrowd.kernels.jit import kernel
 from incrowd.online.entropy import as_fraction, guess_sums
 from incrowd.online.schema import AuxiliaryTable, Node
 
-__all__ = ["MOST_CELLS", "Lattice", "build_lattice"]
+__all__ = ["MOST_CELLS", "Lattice", "Rungs", "build_lattice", "check_states"]
 
 MOST_CELLS = 1 << 22
 """The most states times protected values: twelve attributes and a thousand values, 32 MB."""
 
 Rungs = tuple[int, ...]
+"""A state: the rung of each fixed attribute."""
+
+_new = object.__new__
 
 
-@dataclass(frozen=True)
 class Lattice:
     """Exact guessing entropies of all states of one query.
 
@@ -45,9 +47,36 @@ class Lattice:
         For each protected attribute and state the sum of i * c_i.
     """
 
-    shape: Rungs
-    totals: NDArray[np.int64] = field(repr=False)
-    guesses: Mapping[str, NDArray[np.int64]] = field(repr=False)
+    __slots__ = ("counts", "protected", "shape")
+
+    def __init__(
+        self, shape: Rungs, totals: NDArray[np.int64], guesses: Mapping[str, NDArray[np.int64]]
+    ) -> None:
+        self.shape = shape
+        self.protected = tuple(guesses)
+        self.counts = np.array([[totals, *guesses.values()]], dtype=np.int64)
+
+    @classmethod
+    def of_counts(cls, shape: Rungs, protected: tuple[str, ...], counts: NDArray[np.int64]) -> Lattice:
+        """Return a lattice of 1 x (totals, guesses of each protected attribute) x states."""
+        lattice = _new(cls)
+        lattice.shape = shape
+        lattice.protected = protected
+        lattice.counts = counts
+        return lattice
+
+    def __repr__(self) -> str:
+        return f"Lattice(shape={self.shape}, protected={self.protected})"
+
+    @property
+    def totals(self) -> NDArray[np.int64]:
+        """For each state the number of rows that match it."""
+        return np.asarray(self.counts[0, 0])
+
+    @property
+    def guesses(self) -> dict[str, NDArray[np.int64]]:
+        """For each protected attribute and state the sum of i * c_i."""
+        return dict(zip(self.protected, self.counts[0, 1:], strict=True))
 
     def state(self, rungs: Rungs) -> int:
         """Return the place of a state in the arrays."""
@@ -58,13 +87,30 @@ class Lattice:
 
     def rungs(self, state: int) -> Rungs:
         """Return the rungs of a state, the reverse of `state`."""
-        return tuple(int(rung) for rung in np.unravel_index(state, self.shape)) if self.shape else ()
+        return _rungs(self.shape, state)
 
     def entropies(self, rungs: Rungs) -> dict[str, Fraction]:
         """Return G of every protected attribute in a state; 0 if no row matches."""
-        state = self.state(rungs)
-        total = int(self.totals[state])
-        return {name: as_fraction(int(sums[state]), total) for name, sums in self.guesses.items()}
+        total, *sums = self.counts[0, :, self.state(rungs)].tolist()
+        return {name: as_fraction(found, total) for name, found in zip(self.protected, sums, strict=True)}
+
+
+@lru_cache(maxsize=1 << 16)
+def _rungs(shape: Rungs, state: int) -> Rungs:
+    """Return the rungs of a state: the same few are wanted again and again."""
+    found = []
+    for size in reversed(shape):
+        state, rung = divmod(state, size)
+        found.append(rung)
+    return tuple(reversed(found))
+
+
+def check_states(states: int, fixed: int) -> None:
+    """Refuse a query with more states than can be tried."""
+    if states > MOST_CELLS:
+        raise BadInputError(
+            f"the query fixes {fixed} attributes, too many to try all their combinations; fix fewer"
+        )
 
 
 def build_lattice(
@@ -89,10 +135,7 @@ def build_lattice(
     table = table.matching(told or {})
     shape = tuple(table.schema[name].top + 1 for name in fixed)
     widest = max(len(table.schema[name].domain) for name in protected)
-    if math.prod(shape) * widest > MOST_CELLS:
-        raise BadInputError(
-            f"the query fixes {len(fixed)} attributes, too many to try all their combinations; fix fewer"
-        )
+    check_states(math.prod(shape) * widest, len(fixed))
     lowest = _lowest_states(table, fixed, shape)
     totals = np.zeros(math.prod(shape), dtype=np.int64)
     guesses = {}

@@ -10,7 +10,7 @@ import jinja2
 
 from incrowd.report.vega import CONFIGS, Spec, library
 
-__all__ = ["render", "share"]
+__all__ = ["page", "render", "share"]
 
 SMALL_SHARE = 0.01
 
@@ -31,11 +31,12 @@ def render(
     **shown
         What the template speaks of.
     """
-    return (
-        _environment()
-        .get_template(name)
-        .render(specs=specs, datasets=datasets or {}, configs=CONFIGS, library=library(), **shown)
-    )
+    return page(name, specs=specs, datasets=datasets or {}, configs=CONFIGS, library=library(), **shown)
+
+
+def page(name: str, **shown: Any) -> str:
+    """Render a page without charts: the template's file name, and what it speaks of."""
+    return _environment().get_template(name).render(**shown)
 
 
 def share(value: float) -> str:

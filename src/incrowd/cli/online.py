@@ -1,0 +1,185 @@
+"""``incrowd generalize`` and ``incrowd gateway``. Heavy imports wait until a command runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from incrowd.cli.options import FILE, comma_list, existing_input, json_option, print_json
+from incrowd.errors import BadInputError
+
+__all__ = ["gateway", "generalize"]
+
+STRATEGIES = "worst-fit, best-fit, brute-force or random-fit"
+
+
+def _read_pairs(_context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """Read NAME=VALUE, several by comma or by giving the option again; a comma may be part of a value."""
+    pairs: dict[str, str] = {}
+    flag = option.opts[0]
+    for value in values:
+        for part in re.split(r",(?=[^,=]+=)", value):
+            name, sign, text = part.partition("=")
+            if not sign or not name.strip() or not text.strip():
+                raise BadInputError(f"{flag} takes NAME=VALUE, as in {flag} county=Essex")
+            if name.strip() in pairs:
+                raise BadInputError(f"{flag} names '{name.strip()}' more than once; give it one value")
+            pairs[name.strip()] = text.strip()
+    return pairs
+
+
+@click.command(short_help="What to send to a provider in place of a query.")
+@click.argument("table", type=FILE)
+@click.option(
+    "--query",
+    metavar="NAME=VALUE,...",
+    callback=_read_pairs,
+    multiple=True,
+    required=True,
+    help="What is asked, as county=Essex,race=Black. Give it again for more.",
+)
+@click.option(
+    "--protect",
+    metavar="RULE",
+    multiple=True,
+    required=True,
+    help="What must stay hard to guess: income:l=5 (five possible values) or income:g=3 (three guesses).",
+)
+@click.option("--strategy", default="worst-fit", show_default=True, help=f"{STRATEGIES}.")
+@click.option(
+    "--strict", is_flag=True, help="Let what is kept depend on the names asked, not on their values."
+)
+@click.option(
+    "--attributes", help="Columns of TABLE to use, by comma; the first are kept first. Default: all."
+)
+@click.option("--columns", help="Names of the columns, by comma, for a text file without a header.")
+@click.option(
+    "--ladder",
+    "ladders",
+    metavar="NAME=FILE",
+    callback=_read_pairs,
+    multiple=True,
+    help="Coarser values to try before dropping: lines of value;coarser;coarser.",
+)
+@click.option("--secret", type=FILE, help="File with the key that random-fit draws from, at least 16 bytes.")
+@json_option
+def generalize(
+    table: Path,
+    query: dict[str, str],
+    protect: tuple[str, ...],
+    secret: Path | None,
+    as_json: bool,  # noqa: FBT001
+    **options: Any,
+) -> None:
+    """Say what to send to an untrusted provider in place of a query, and why.
+
+    TABLE is what an outsider may know of people (CSV, TSV or Parquet, one person a row). Attributes of the query are
+    made coarser or left out until nobody could guess the protected ones from it. Nothing is sent anywhere.
+
+    Exit code 0: there is a query that may be sent; 1: there is none, so nothing may be sent.
+
+    \b
+    Examples:
+      incrowd synth --loans 66270 --out people.csv
+      incrowd generalize people.csv --query county=Essex,race=Black,gender=Female --protect income:l=5
+    """  # noqa: D301 - click wants the very character
+    from incrowd.online.policy import parse_policies
+    from incrowd.report.decision import decision_as_dict, show_decision
+
+    policies = parse_policies(protect)
+    protection = _protection(
+        existing_input(table), [policy.attribute for policy in policies], secret, **options
+    )
+    decision = protection.decide(query, policies)
+    if as_json:
+        print_json(decision_as_dict(decision, policies))
+    else:
+        show_decision(query, decision, policies)
+    if decision.refused:
+        raise click.exceptions.Exit(1)
+
+
+def _protection(
+    table: Path,
+    protected: list[str],
+    secret: Path | None,
+    *,
+    strategy: str,
+    strict: bool,
+    attributes: str | None,
+    columns: str | None,
+    ladders: dict[str, str],
+) -> Any:
+    """Return what decides: one query is one pass over the table."""
+    from incrowd.auxiliary import load_auxiliary
+    from incrowd.online.counters import Scan
+    from incrowd.online.protection import Protection
+
+    loaded = load_auxiliary(
+        table,
+        columns=comma_list(columns),
+        names=comma_list(attributes),
+        ladders={name: Path(file) for name, file in ladders.items()},
+    )
+    for name in protected:
+        loaded.schema[name]  # an unknown name is an error
+    key = existing_input(secret).read_bytes().strip() if secret else b""
+    return Protection(Scan(loaded), strategy=strategy, key=key, strict=loaded if strict else None)
+
+
+@click.command(short_help="Stand between people and a provider, and tell it less.")
+@click.option("--config", "file", type=FILE, help="The gateway's configuration (YAML).")
+@click.option("--check", is_flag=True, help="Check the configuration, say what it can protect, and stop.")
+@click.option(
+    "--demo", is_flag=True, help="A made-up provider with a gateway before it, on this machine alone."
+)
+@click.option(
+    "--port", type=click.IntRange(1, 65_535), default=8080, show_default=True, help="Port of --demo."
+)
+@json_option
+def gateway(file: Path | None, check: bool, demo: bool, port: int, as_json: bool) -> None:  # noqa: FBT001
+    """Serve the gateway of a configuration FILE until stopped; see docs/gateway.md.
+
+    People ask at its routes with their keys. The provider gets a query from which the protected attributes cannot be
+    guessed; the person gets the exact answer to the query as asked. Needs the extra: pip install 'incrowd[gateway]'.
+
+    A change of FILE or a hang-up signal loads it anew; if it is bad, the old one stays. Exit code of --check: 0 it can
+    serve; 2 it cannot.
+
+    \b
+    Examples:
+      incrowd gateway --demo
+      incrowd gateway --config gateway.yaml --check
+      incrowd gateway --config gateway.yaml
+    """  # noqa: D301 - click wants the very character
+    if (file is None) != demo or (check and demo):
+        raise BadInputError("give --config FILE (with --check to only look at it), or --demo")
+    try:
+        from incrowd.gateway.demo import run_demo
+        from incrowd.gateway.serve import run_gateway
+    except ImportError as error:
+        raise BadInputError(
+            f"the gateway needs the package '{error.name}': pip install 'incrowd[gateway]'"
+        ) from None
+    if file is None:
+        run_demo(port, click.echo)
+    elif check:
+        _check(file, as_json=as_json)
+    else:
+        run_gateway(file)
+
+
+def _check(file: Path, *, as_json: bool) -> None:
+    from incrowd.gateway.check import check, show
+    from incrowd.gateway.config import load_config
+
+    result = check(load_config(file))
+    if as_json:
+        print_json(result.as_dict())
+    else:
+        show(result)
+    if result.errors:
+        raise click.exceptions.Exit(2)

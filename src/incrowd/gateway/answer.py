@@ -1,0 +1,234 @@
+"""From the provider's rows to the person's answer: narrowed to the original query, sorted and cut to the page.
+
+The provider was asked less than the person wanted to know, so its answer has rows too many. They are told apart
+by the same text as the attributes' values are (`text_of`: 39, 39.0 and "39" are one value). What decides is in
+the row, or there is no exact answer: a field that is absent, or holds a list or an object, is a `Problem`, in every
+row and for every filter, so that the verdict depends neither on the filters' order nor on luck. A field that is
+there and null says that the row has no value: it matches nothing, and sorts last.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from functools import lru_cache
+from itertools import compress
+from operator import itemgetter, ne
+from types import NoneType
+from typing import Any, Protocol
+from uuid import UUID
+
+from incrowd.gateway.pointers import compile_pointer
+from incrowd.gateway.problems import bad_request, field_missing
+from incrowd.online.schema import text_of
+
+__all__ = ["Answer", "Filter", "Order", "SortField", "field_getter", "narrow", "parse_sort", "parse_window"]
+
+Row = dict[str, Any]
+Getter = Callable[[Any], Any]
+
+# What can be compared, in the order in which mixed types sort. Other types are fields that cannot be used.
+KINDS: dict[type, int] = {
+    bool: 0,
+    int: 1,
+    float: 1,
+    Decimal: 1,
+    str: 3,
+    date: 4,
+    datetime: 5,
+    time: 6,
+    timedelta: 7,
+    UUID: 8,
+}
+NOT_A_NUMBER = 2  # the kind of NaN, which is neither less nor more than a number: it comes after them all
+LARGEST_OFFSET = 2**53 - 1  # the largest whole number that every JSON reader keeps exactly
+WHOLE_NUMBER = re.compile(r"[0-9]{1,16}", re.ASCII)
+
+
+@lru_cache(maxsize=1024)
+def field_getter(pointer: str) -> Getter:
+    """Return what finds a field in a row; if it is just a name, that runs without a line of Python.
+
+    It returns `MISSING` or raises a LookupError where there is no such field.
+    """
+    name = pointer.removeprefix("/")
+    return compile_pointer(pointer) if pointer == name or set(name) & set("/~") else itemgetter(name)
+
+
+def _column(field: str, get: Getter, rows: Sequence[Row]) -> list[Any]:
+    try:
+        return list(map(get, rows))
+    except LookupError:
+        raise field_missing(field) from None
+
+
+class Page(Protocol):
+    """How many rows a page has: the usual and the largest number."""
+
+    @property
+    def size(self) -> int:
+        """Rows where nobody says otherwise."""
+
+    @property
+    def most(self) -> int:
+        """Rows that may be asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What a row must say: the text of one of its fields.
+
+    Parameters
+    ----------
+    field
+        The field's pointer, for messages.
+    get
+        Finds the field in a row: `field_getter` of the pointer, or the pointer compiled.
+    text
+        `text_of` the wanted value.
+    """
+
+    field: str
+    get: Getter = dataclasses.field(repr=False)
+    text: str = dataclasses.field(repr=False)
+
+    def verdicts(self, rows: Sequence[Row]) -> list[bool]:
+        """Say of each row whether it matches."""
+        text = self.text
+        return [
+            value == text if value.__class__ is str else self._matches(value)
+            for value in _column(self.field, self.get, rows)
+        ]
+
+    def _matches(self, value: Any) -> bool:
+        if value is None:
+            return False
+        if type(value) not in KINDS:  # what is missing has no kind either
+            raise field_missing(self.field)
+        return text_of(value) == self.text
+
+
+@dataclass(frozen=True, slots=True)
+class SortField:
+    """A field to sort by, as a pointer without its first slash."""
+
+    name: str
+    descending: bool = False
+
+    def sort(self, rows: list[Row]) -> list[Row]:
+        """Return the rows in order; equal ones stay as they were, and nulls come last in both directions."""
+        pointer = f"/{self.name}"
+        values = _column(pointer, field_getter(pointer), rows)
+        known = [place for place, value in enumerate(values) if value is not None]
+        unknown = [place for place, value in enumerate(values) if value is None]
+        keys = _sort_keys(pointer, values)
+        try:
+            known.sort(key=keys.__getitem__, reverse=self.descending)
+        except TypeError:  # two times of which only one knows its zone
+            raise field_missing(pointer) from None
+        return [rows[place] for place in known + unknown]
+
+
+Order = tuple[SortField, ...]
+
+
+def _sort_keys(pointer: str, values: list[Any]) -> Sequence[Any]:
+    """Return what to compare: the values alone where they are of one kind, for that is faster."""
+    types = set(map(type, values)) - {NoneType}
+    if not types <= KINDS.keys():
+        raise field_missing(pointer)
+    has_nan = any(map(ne, values, values))  # only NaN differs from itself
+    if len({KINDS[one] for one in types}) <= 1 and not has_nan:
+        return values
+    return [
+        (NOT_A_NUMBER, 0) if value != value else (KINDS.get(type(value), 0), value)  # noqa: PLR0124 - as above
+        for value in values
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A page of the rows that match, and how many there are in all."""
+
+    rows: list[Row] = dataclasses.field(repr=False)
+    total: int
+    offset: int
+    limit: int
+
+
+def narrow(
+    rows: Sequence[Row], filters: Sequence[Filter], *, sort: Order = (), offset: int, limit: int
+) -> Answer:
+    """Return the page of the answer to the original query; the given rows are not changed.
+
+    Parameters
+    ----------
+    rows
+        All rows of the provider's answer.
+    filters
+        What a row must say, all at once.
+    sort
+        The fields to sort by, the most important first; without any, the provider's order.
+    offset, limit
+        The page: how many rows to pass over, and how many to return at most.
+    """
+    matching = _matching(rows, filters)
+    for by in reversed(sort):
+        matching = by.sort(matching)
+    return Answer(matching[offset : offset + limit], len(matching), offset, limit)
+
+
+def _matching(rows: Sequence[Row], filters: Sequence[Filter]) -> list[Row]:
+    if not filters:
+        return list(rows)
+    verdicts = [wanted.verdicts(rows) for wanted in filters]
+    return list(compress(rows, verdicts[0] if len(verdicts) == 1 else map(all, zip(*verdicts, strict=True))))
+
+
+def parse_sort(text: object, allowed: Collection[str]) -> Order:
+    """Read ``-amount,county``: by amount, largest first, then by county; nothing given is no order.
+
+    Parameters
+    ----------
+    text
+        What the person gave.
+    allowed
+        The fields that the route lets people sort by.
+    """
+    if text is None or text == "":
+        return ()
+    if not allowed:
+        raise bad_request("sort is not possible here: leave it out")
+    order = tuple(map(_sort_field, str(text).split(",")))
+    names = [by.name for by in order]
+    if not set(names) <= set(allowed) or len(set(names)) < len(names):
+        raise bad_request(
+            f"sort must be names out of {', '.join(allowed)}, each at most once, separated by commas, "
+            "with a '-' before a name to begin with the largest"
+        )
+    return order
+
+
+def _sort_field(text: str) -> SortField:
+    return SortField(text.removeprefix("-"), descending=text.startswith("-"))
+
+
+def parse_window(offset: object, limit: object, page: Page) -> tuple[int, int]:
+    """Read which part of the answer is wanted; nothing given is the first page of the usual size."""
+    return (
+        _whole_number("offset", offset, 0, 0, LARGEST_OFFSET),
+        _whole_number("limit", limit, page.size, 1, page.most),
+    )
+
+
+def _whole_number(name: str, given: object, default: int, least: int, most: int) -> int:
+    if given is None or given == "":
+        return default
+    text = text_of(given)
+    if not WHOLE_NUMBER.fullmatch(text) or not least <= int(text) <= most:
+        raise bad_request(f"{name} must be a whole number from {least} to {most}")
+    return int(text)

@@ -1,0 +1,131 @@
+"""The gateway as an ASGI application: start and end, requests, and what becomes of errors."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Coroutine
+
+from incrowd.errors import IncrowdError
+from incrowd.gateway.exchange import Receive, Reply, Request, Scope, Send, respond
+from incrowd.gateway.handover import Inbox
+from incrowd.gateway.journal import Journal
+from incrowd.gateway.prepared import Prepared
+from incrowd.gateway.problems import Problem, as_json, internal
+from incrowd.gateway.site import Site
+from incrowd.gateway.watch import Watch
+
+__all__ = ["Gateway"]
+
+LOOK_INTERVAL = 0.5
+EXPIRY_INTERVAL = 3600.0
+LAST_GUESTS = 60.0
+"""Seconds that requests may still take with a configuration that was replaced."""
+
+
+class Gateway:
+    """The ASGI application of one worker.
+
+    Parameters
+    ----------
+    prepared
+        The configuration and what decides.
+    inbox
+        Where a newer state comes from.
+    watch, journal
+        Where the work is counted and logged.
+    """
+
+    def __init__(self, prepared: Prepared, inbox: Inbox, watch: Watch, journal: Journal) -> None:
+        self._inbox = inbox
+        self._watch = watch
+        self._journal = journal
+        self._site = Site(prepared, watch)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, or the server's start and end."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            await self._serve(scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        """Open when the server starts, close when it ends."""
+        await receive()
+        await self._site.service.open()
+        self._begin(self._look_for_news())
+        self._begin(self._forget_what_expired())
+        self._journal.info("worker_started", account=self._site.account)
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        for task in list(self._tasks):
+            task.cancel()
+        await self._site.service.close()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _forget_what_expired(self) -> None:
+        while True:
+            with contextlib.suppress(IncrowdError):  # if it lasts, the next request says so
+                await self._site.service.expire()
+            await asyncio.sleep(EXPIRY_INTERVAL)
+
+    async def _look_for_news(self) -> None:
+        """Serve what the parent prepares anew; who is being answered is still answered by the old."""
+        while True:
+            await asyncio.sleep(LOOK_INTERVAL)
+            if not self._inbox.has_news():
+                continue
+            prepared = await asyncio.to_thread(self._inbox.take)
+            site = Site(prepared, self._watch)
+            await site.service.open()
+            old, self._site = self._site, site
+            self._begin(old.close(LAST_GUESTS))
+            self._journal.info("worker_reloaded", account=site.account)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = time.perf_counter()
+        site = self._site
+        request = Request(scope, receive, site.config.body)
+        site.enter()
+        try:
+            reply, code = await self._answer(site, request)
+            await respond(send, reply, request)
+        finally:
+            site.leave()
+        seconds = time.perf_counter() - started
+        route = site.route(request.path)
+        self._watch.request(route, reply.status, seconds)
+        self._journal.info(
+            "request",
+            request=request.id,
+            route=route,
+            status=reply.status,
+            code=code,
+            ms=round(seconds * 1e3, 3),
+        )
+
+    async def _answer(self, site: Site, request: Request) -> tuple[Reply, str]:
+        """Return a reply in any case, and the code of what went wrong."""
+        try:
+            return await site.answer(request), ""
+        except Problem as known:
+            self._note(known, request)
+            problem = known
+        except Exception as error:  # noqa: BLE001 - its message could hold a value; its kind and place cannot
+            self._journal.failure("failed", error, request=request.id)
+            problem = internal()
+        return Reply(as_json(problem, request.id), problem.status, headers=problem.headers), problem.code
+
+    def _note(self, problem: Problem, request: Request) -> None:
+        """Tell whoever runs the gateway what a person need not know: why the ledger cannot be used."""
+        cause = problem.__cause__
+        if isinstance(cause, IncrowdError):
+            self._watch.ledger_failed()
+            self._journal.warning("ledger_failed", request=request.id, reason=str(cause))

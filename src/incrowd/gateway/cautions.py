@@ -1,0 +1,123 @@
+"""What a configuration may do but an engineer should know of before it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+
+from psycopg.conninfo import conninfo_to_dict
+
+from incrowd.gateway.provider_rules import is_loopback
+from incrowd.gateway.settings import Config, HttpProvider, PostgresProvider
+
+__all__ = ["cautions"]
+
+_SECRET_WORDS = ("auth", "cookie", "key", "secret", "token")
+_SAFE_SSL = ("require", "verify-ca", "verify-full")
+
+
+def cautions(config: Config, attributes: Sequence[str]) -> list[str]:
+    """Return a line for each thing to know, the gravest first; `attributes` are those of the auxiliary table."""
+    return list(
+        chain(
+            _of_privacy(config),
+            _of_listening(config),
+            _of_providers(config),
+            _of_routes(config, attributes),
+            _of_secrets(config),
+        )
+    )
+
+
+def _of_privacy(config: Config) -> Iterator[str]:
+    if config.ledger is None:
+        yield (
+            "ledger: there is none, so queries are not linked: two that are private one by one may single a person "
+            "out together; add ledger: {file: ledger.sqlite}"
+        )
+    privacy = config.privacy
+    if privacy.strategy in {"brute-force", "best-fit"} and not privacy.strict:
+        yield (
+            f"privacy.strategy: {privacy.strategy} keeps as near to the requirement as it can, so what is dropped tells "
+            "most to who knows the algorithm; use worst-fit or random-fit, or strict: true"
+        )
+    if privacy.strategy != "worst-fit" and privacy.strict:
+        yield f"privacy.strategy: strict mode chooses by itself, {privacy.strategy} is not used; remove it"
+
+
+def _of_listening(config: Config) -> Iterator[str]:
+    listen, metrics = config.listen, config.metrics
+    if listen.tls is None and not is_loopback(listen.host):
+        yield (
+            "listen.tls: there is none and others can connect: keys and queries can be read on the way; "
+            "add tls, or listen on 127.0.0.1 behind a proxy that has it"
+        )
+    if listen.tls is not None and _mode(listen.tls.key) & 0o007:
+        yield f"listen.tls.key: everybody on this machine may read it; chmod 600 {listen.tls.key}"
+    if metrics is not None and not is_loopback(metrics.host):
+        yield "metrics.host: metrics have no key and no TLS, and others can connect; use 127.0.0.1 or a firewall"
+
+
+def _of_providers(config: Config) -> Iterator[str]:
+    used = {route.provider for route in config.routes}
+    for name, provider in config.providers.items():
+        if name not in used:
+            yield f"providers.{name}: no route uses it; remove it or add a route"
+        if isinstance(provider, PostgresProvider):
+            yield from _of_postgres(provider, f"providers.{name}")
+        else:
+            yield from _of_http(provider, f"providers.{name}")
+
+
+def _of_http(provider: HttpProvider, where: str) -> Iterator[str]:
+    if provider.insecure and provider.url.lower().startswith("http:"):
+        yield f"{where}.url: plain http: everybody on the way can read what is sent; use https"
+    if provider.pages is None and provider.truncated is None:
+        yield (
+            f"{where}: neither pages nor truncated is set: if the provider cuts long answers short, nobody can tell; "
+            "set one of them, or be sure that it never does"
+        )
+
+
+def _of_postgres(provider: PostgresProvider, where: str) -> Iterator[str]:
+    address = conninfo_to_dict(provider.dsn)
+    hosts = str(address.get("host") or address.get("hostaddr") or "").split(",")
+    local = all(not host or host.startswith("/") or is_loopback(host) for host in hosts)
+    if not local and address.get("sslmode") not in _SAFE_SSL:
+        yield f"{where}.dsn: the connection may be plain; add sslmode=verify-full"
+
+
+def _of_routes(config: Config, attributes: Sequence[str]) -> Iterator[str]:
+    for place, route in enumerate(config.routes):
+        for name, parameter in route.parameters.items():
+            if parameter.use == "passthrough" and (name in attributes or parameter.send[0] in attributes):
+                yield (
+                    f"routes[{place}].parameters.{name}: passes through as it is though it is an attribute of the table: "
+                    "the provider sees it uncounted; use quasi"
+                )
+
+
+def _of_secrets(config: Config) -> Iterator[str]:
+    """Warn of secrets that stand in a file that others may read."""
+    if not _mode(config.file) & 0o077:
+        return
+    places = ["privacy.secret"] if getattr(config.privacy.secret, "inline", False) else []
+    for name, provider in config.providers.items():
+        if isinstance(provider, PostgresProvider):
+            if getattr(provider.dsn, "inline", False) and conninfo_to_dict(provider.dsn).get("password"):
+                places.append(f"providers.{name}.dsn")
+            continue
+        for header, value in provider.headers.items():
+            if getattr(value, "inline", False) and any(word in header for word in _SECRET_WORDS):
+                places.append(f"providers.{name}.headers.{header}")
+    for place in places:
+        yield f"{place}: is written in a file that others may read; use {{env: NAME}} or {{file: PATH}}, or chmod 600"
+
+
+def _mode(path: Path) -> int:
+    """Return a file's permissions; of a file that is gone, none."""
+    try:
+        return path.stat().st_mode
+    except OSError:
+        return 0

@@ -1,0 +1,274 @@
+"""``incrowd gateway --check``: what a configuration can promise with its auxiliary table, before anybody asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from incrowd.auxiliary import load_auxiliary
+from incrowd.gateway.cautions import cautions
+from incrowd.gateway.config import Config, check_against, policies_in_use
+from incrowd.gateway.units import size_in_words
+from incrowd.online.cube import predicted_bytes, slab_bytes
+from incrowd.online.entropy import as_fraction, guess_sum
+from incrowd.online.policy import Policy
+from incrowd.online.schema import AuxiliaryTable
+from incrowd.report.terminal import plain_console
+
+__all__ = ["AttributeCheck", "CheckResult", "Memory", "PolicyCheck", "check", "show"]
+
+ALWAYS, SOMETIMES, NEVER = "always", "sometimes", "never"
+_STYLES = {ALWAYS: "green", SOMETIMES: "yellow", NEVER: "red"}
+_COUNTERS = {
+    "cube": "entropies are looked up in cubes",
+    "sample": "that does not fit, so a sample of the table is scanned for each query",
+    "scan": "that does not fit, so the table is scanned for each query",
+}
+
+
+@dataclass(frozen=True)
+class AttributeCheck:
+    """An attribute of the auxiliary table.
+
+    Parameters
+    ----------
+    name, values, rungs
+        Its name, the size of its domain, and how many rungs it has below "don't care".
+    occurring
+        How many of its values occur.
+    entropy
+        G of the query for everything: how many guesses its value takes if nothing is known.
+    protected
+        Whether a policy protects it.
+    """
+
+    name: str
+    values: int
+    rungs: int
+    occurring: int
+    entropy: Fraction
+    protected: bool
+
+    @property
+    def largest_l(self) -> int:
+        """The largest l for which the query for everything may be sent, so that no query needs to be refused."""
+        return int(2 * self.entropy - 1)
+
+    def reach(self, policy: Policy) -> str:
+        """Tell whether a policy for this attribute lets queries through: always, sometimes or never.
+
+        Whoever may send the query for everything always has something to send. Otherwise some narrower query may
+        still do, but never one that needs more guesses than equally frequent values would.
+        """
+        if self.entropy >= policy.minimum:
+            return ALWAYS
+        return SOMETIMES if policy.minimum <= Fraction(self.occurring + 1, 2) else NEVER
+
+
+@dataclass(frozen=True)
+class PolicyCheck:
+    """A policy in use: where it stands, whose it is, and whether it lets queries through."""
+
+    where: str
+    who: str
+    policy: Policy
+    reach: str
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The bytes that the cubes take, and while they are built; the budget, and what will count: cube, sample or scan."""
+
+    cubes: int
+    building: int
+    budget: int
+    counter: str
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What a check found. `errors` are reasons not to start, `warnings` are to be thought about."""
+
+    file: str
+    rows: int
+    attributes: tuple[AttributeCheck, ...]
+    policies: tuple[PolicyCheck, ...]
+    memory: Memory
+    warnings: tuple[str, ...]
+    errors: tuple[str, ...]
+
+    @property
+    def good(self) -> bool:
+        """Whether there is no reason not to start."""
+        return not self.errors
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the result for JSON; entropies are exact fractions as text."""
+        return {
+            "file": self.file,
+            "good": self.good,
+            "rows": self.rows,
+            "attributes": [
+                {
+                    "name": each.name,
+                    "values": each.values,
+                    "occurring": each.occurring,
+                    "rungs": each.rungs,
+                    "entropy": str(each.entropy),
+                    "largest_l": each.largest_l,
+                    "protected": each.protected,
+                }
+                for each in self.attributes
+            ],
+            "policies": [
+                {
+                    "where": each.where,
+                    "who": each.who,
+                    "attribute": each.policy.attribute,
+                    "minimum": str(each.policy.minimum),
+                    "reachable": each.reach,
+                }
+                for each in self.policies
+            ],
+            "memory": {
+                "cubes": self.memory.cubes,
+                "building": self.memory.building,
+                "budget": self.memory.budget,
+                "counter": self.memory.counter,
+            },
+            "warnings": list(self.warnings),
+            "errors": list(self.errors),
+        }
+
+
+def check(config: Config) -> CheckResult:
+    """Load the auxiliary table and see what the configuration can promise with it."""
+    source = config.table
+    table = load_auxiliary(
+        source.file,
+        names=source.attributes,
+        columns=source.columns,
+        domains=source.domains,
+        ladders=source.ladders,
+    )
+    check_against(config, table.schema)
+    protected = tuple(dict.fromkeys(policy.attribute for _, _, policy in policies_in_use(config)))
+    attributes = {name: _attribute(table, name, protected=name in protected) for name in table.schema.names}
+    policies = tuple(_policies(config, attributes))
+    return CheckResult(
+        file=str(config.file),
+        rows=table.rows,
+        attributes=tuple(attributes.values()),
+        policies=policies,
+        memory=_memory(config, table, protected),
+        warnings=(*_lines(policies, attributes, SOMETIMES), *cautions(config, table.schema.names)),
+        errors=tuple(_lines(policies, attributes, NEVER)),
+    )
+
+
+def _attribute(table: AuxiliaryTable, name: str, *, protected: bool) -> AttributeCheck:
+    attribute = table.schema[name]
+    counts = np.bincount(table.columns[name], minlength=len(attribute.domain))
+    return AttributeCheck(
+        name=name,
+        values=len(attribute.domain),
+        rungs=attribute.top,
+        occurring=int(np.count_nonzero(counts)),
+        entropy=as_fraction(*guess_sum(counts)),
+        protected=protected,
+    )
+
+
+def _policies(config: Config, attributes: dict[str, AttributeCheck]) -> Iterator[PolicyCheck]:
+    for where, who, policy in policies_in_use(config):
+        reach = attributes[policy.attribute].reach(policy)
+        yield PolicyCheck(where, who or "everybody without their own", policy, reach)
+
+
+def _lines(
+    policies: tuple[PolicyCheck, ...], attributes: dict[str, AttributeCheck], reach: str
+) -> Iterator[str]:
+    """Yield a line for each policy that lets some queries or none through."""
+    what = (
+        "every query would be refused" if reach == NEVER else "queries may be refused, also the broadest one"
+    )
+    for each in policies:
+        if each.reach == reach:
+            attribute = attributes[each.policy.attribute]
+            yield (
+                f"{each.where}: {what}: {attribute.name} takes {_guesses(attribute.entropy)} guesses among all rows "
+                f"and {each.policy.minimum} are asked for; ask for l={attribute.largest_l} at most"
+            )
+
+
+def _memory(config: Config, table: AuxiliaryTable, protected: tuple[str, ...]) -> Memory:
+    """Foretell what `incrowd.online.counters.choose_counter` will choose."""
+    cubes = predicted_bytes(table.schema, table.rows, protected)
+    building = slab_bytes(table.schema, table.rows, protected)
+    budget = config.table.memory
+    otherwise = "sample" if config.table.sample else "scan"
+    return Memory(cubes, building, budget, "cube" if max(cubes, building) <= budget else otherwise)
+
+
+def show(result: CheckResult) -> None:
+    """Show what a check found."""
+    console = plain_console()
+    console.print(f"{result.rows:,} rows in the auxiliary table\n")
+    console.print(_attributes_table(result))
+    console.print()
+    console.print(_policies_table(result))
+    memory = result.memory
+    console.print(
+        f"\nCubes take {size_in_words(memory.cubes)}, building them {size_in_words(memory.building)}, the budget is "
+        f"{size_in_words(memory.budget)}: {_COUNTERS[memory.counter]}.",
+        soft_wrap=True,
+    )
+    for warning in result.warnings:
+        console.print(f"warning: {warning}", style="yellow", soft_wrap=True)
+    for error in result.errors:
+        console.print(f"error: {error}", style="red", soft_wrap=True)
+    verdict = ("can be used", "bold green") if result.good else ("must not be used", "bold red")
+    console.print(Text.assemble("\n", result.file, " ", verdict), soft_wrap=True)
+
+
+def _attributes_table(result: CheckResult) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("attribute", style="bold", overflow="fold")
+    for title in ("values", "rungs", "guesses", "largest l"):
+        table.add_column(title, justify="right")
+    table.add_column("")
+    for each in result.attributes:
+        table.add_row(
+            Text(each.name),
+            f"{each.values:,}",
+            f"{each.rungs}",
+            _guesses(each.entropy),
+            f"{each.largest_l:,}",
+            "protected" if each.protected else "",
+        )
+    return table
+
+
+def _policies_table(result: CheckResult) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for title in ("policy of", "protects", "guesses needed", "can be met"):
+        table.add_column(title, overflow="fold")
+    for each in result.policies:
+        table.add_row(
+            Text(each.who),
+            Text(each.policy.attribute),
+            str(each.policy.minimum),
+            Text(each.reach, style=_STYLES[each.reach]),
+        )
+    return table
+
+
+def _guesses(entropy: Fraction) -> str:
+    """Write an entropy for people, rounded down: what is shown is reached."""
+    return f"{int(entropy * 100) / 100:,.2f}"

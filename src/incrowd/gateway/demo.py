@@ -1,0 +1,109 @@
+"""``incrowd gateway --demo``: a made-up provider and a gateway before it, on this machine alone.
+
+The provider prints what it is asked, so that one sees what it learns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import yaml
+from aiohttp import web
+
+from incrowd.gateway.serve import run_gateway
+from incrowd.online.made import made_loans
+from incrowd.online.schema import text_of
+
+__all__ = ["run_demo"]
+
+ROWS = 66_270
+KEY = "demo"
+ATTRIBUTES = ("loan", "income", "reason", "county", "race", "gender")
+QUESTION = "county=Essex&race=Black&gender=Female&loan=77200"
+
+
+def run_demo(port: int, say: Callable[[str], None]) -> None:
+    """Serve the demonstration until stopped.
+
+    Parameters
+    ----------
+    port
+        Where the gateway listens.
+    say
+        Shows a line to whoever runs it.
+    """
+    table = made_loans(ROWS)
+    provider = Provider(table.to_pylist(), say)
+    with tempfile.TemporaryDirectory(prefix="incrowd-demo-") as directory:
+        folder = Path(directory)
+        pq.write_table(table, folder / "people.parquet")
+        config = folder / "gateway.yaml"
+        config.write_text(yaml.safe_dump(_config(port, provider.start())), encoding="utf-8")
+        say(f"{ROWS:,} made-up people, and a provider who is not to learn anybody's income.")
+        say(f"Open  http://127.0.0.1:{port}/  (the API key is '{KEY}'), or ask in another terminal:")
+        say(f"  curl -H 'X-Api-Key: {KEY}' 'http://127.0.0.1:{port}/loans?{QUESTION}'")
+        say("What the provider is asked appears here. Stop with Ctrl-C.")
+        run_gateway(config)
+
+
+def _config(port: int, url: str) -> dict[str, Any]:
+    return {
+        "listen": {"port": port},
+        "log": "warning",
+        "table": {"file": "people.parquet"},
+        "privacy": {"protect": ["income:l=5"], "secret": secrets.token_hex()},
+        "ledger": {"file": "ledger.sqlite"},
+        "people": [{"name": "you", "key_sha256": hashlib.sha256(KEY.encode()).hexdigest()}],
+        "providers": {"loans": {"kind": "http", "url": url, "rows": "/items", "pages": {"kind": "offset"}}},
+        "routes": [
+            {
+                "path": "/loans",
+                "provider": "loans",
+                "parameters": dict.fromkeys(ATTRIBUTES, "quasi"),
+                "sort": list(ATTRIBUTES),
+            }
+        ],
+    }
+
+
+class Provider:
+    """Somebody with a database of loan applications, on a port of the loopback interface."""
+
+    def __init__(self, rows: list[dict[str, Any]], say: Callable[[str], None]) -> None:
+        self._rows = rows
+        self._say = say
+        self._url = ""
+        self._started = threading.Event()
+
+    def start(self) -> str:
+        """Start in a thread; return the address."""
+        threading.Thread(target=lambda: asyncio.run(self._serve()), name="provider", daemon=True).start()
+        self._started.wait()
+        return self._url
+
+    async def _serve(self) -> None:
+        app = web.Application()
+        app.add_routes([web.get("/loans", self._answer)])
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        self._url = f"http://127.0.0.1:{runner.addresses[0][1]}/loans"
+        self._started.set()
+        await asyncio.Event().wait()
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        asked = {name: value for name, value in request.query.items() if name in ATTRIBUTES}
+        start, size = int(request.query["offset"]), int(request.query["limit"])
+        if start == 0:
+            shown = ", ".join(f"{name} = {value}" for name, value in asked.items()) or "everything"
+            self._say(f"  the provider is asked for: {shown}")
+        found = [row for row in self._rows if all(text_of(row[name]) == text for name, text in asked.items())]
+        return web.json_response({"items": found[start : start + size]})

@@ -1,0 +1,118 @@
+"""What a provider's settings must be: addresses, TLS, headers, names in SQL."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from incrowd.errors import BadInputError
+from incrowd.gateway.headers import is_of_the_connection, is_telling
+from incrowd.gateway.settings import CursorPages, HttpProvider, OffsetPages, PostgresProvider
+
+__all__ = ["check_provider", "is_loopback"]
+
+_HEADER_VALUE = re.compile(r"[\x20-\x7e\x80-\xff]+")
+
+
+def check_provider(provider: HttpProvider | PostgresProvider, where: str) -> None:
+    """Refuse a provider that cannot be asked, or not safely."""
+    if isinstance(provider, PostgresProvider):
+        _check_postgres(provider, where)
+        return
+    url = _checked_url(provider.url, f"{where}.url")
+    if url.scheme == "http" and not is_loopback(url.hostname or "") and not provider.insecure:
+        raise _wrong(
+            f"{where}.url",
+            "plain http lets everybody on the way read along; use https, or say insecure: true",
+        )
+    _check_tls(provider, url, where)
+    _check_headers(provider, where)
+    pages = provider.pages
+    if isinstance(pages, OffsetPages) and pages.offset == pages.limit:
+        raise _wrong(f"{where}.pages.limit", "must differ from pages.offset; rename one")
+    if isinstance(pages, CursorPages) and (pages.limit is None) != (pages.size is None):
+        raise _wrong(f"{where}.pages.limit", "limit and size go together; give both or none")
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host is this machine."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _checked_url(text: str, where: str) -> SplitResult:
+    """Return the parts of an address; it may hold a secret by mistake, so no error shows it."""
+    try:
+        url = urlsplit(text)
+        usable = url.scheme in {"http", "https"} and bool(url.hostname) and url.port != 0
+    except ValueError:
+        usable = False
+    if not usable or re.search(r"\s", text):
+        raise _wrong(where, "must be an address such as https://provider.example/loans")
+    if url.username is not None or url.password is not None:
+        raise _wrong(where, "must not hold a user or a password; put them into headers")
+    if url.fragment:
+        raise _wrong(where, "must end before #, which is never sent; remove the rest")
+    return url
+
+
+def _check_tls(provider: HttpProvider, url: SplitResult, where: str) -> None:
+    tls = provider.tls
+    if tls is None:
+        return
+    if url.scheme == "http":
+        raise _wrong(f"{where}.tls", "needs an https url; change the url or remove tls")
+    if (tls.certificate is None) != (tls.key is None):
+        raise _wrong(f"{where}.tls", "certificate and key go together; give both or none")
+    for name in ("ca", "certificate", "key"):
+        path: Path | None = getattr(tls, name)
+        if path is not None and not path.is_file():
+            raise _wrong(f"{where}.tls.{name}", f"there is no file {path}; give one in PEM format")
+
+
+def _check_headers(provider: HttpProvider, where: str) -> None:
+    own = [name.lower() for name in provider.headers]
+    for name, value in provider.headers.items():
+        at = f"{where}.headers.{name}"
+        if own.count(name.lower()) > 1:
+            raise _wrong(at, "is given twice, capitals do not count; keep one")
+        if is_of_the_connection(name):
+            raise _wrong(at, "belongs to the connection, which the gateway makes; remove it")
+        if not _HEADER_VALUE.fullmatch(value):
+            raise _wrong(at, "must be text on one line without control characters")
+    for place, name in enumerate(provider.forward):
+        at = f"{where}.forward[{place}]"
+        if is_telling(name):
+            raise _wrong(at, f"{name.lower()} may tell who is asking or spoil the answer; remove it")
+        if name.lower() in own:
+            raise _wrong(at, f"{name.lower()} is among the gateway's own headers; keep one")
+        if name in provider.forward[:place]:
+            raise _wrong(at, "is named twice; keep one")
+
+
+def _check_postgres(provider: PostgresProvider, where: str) -> None:
+    try:
+        conninfo_to_dict(provider.dsn)
+    except psycopg.Error:
+        raise _wrong(
+            f"{where}.dsn", "must be like 'host=db dbname=loans user=gateway' or postgresql://db/loans"
+        ) from None
+    if not provider.columns:
+        raise _wrong(f"{where}.columns", "is empty; name the columns to fetch")
+    for name in ("columns", "order"):
+        given = getattr(provider, name)
+        if len(set(given)) < len(given):
+            raise _wrong(f"{where}.{name}", "names a column twice; keep one")
+
+
+def _wrong(where: str, what: str) -> BadInputError:
+    return BadInputError(f"{where}: {what}")

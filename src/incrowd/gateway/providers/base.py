@@ -1,0 +1,120 @@
+"""What every provider offers: rows for what was sent, and whether they are all there are."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from incrowd.errors import IncrowdError
+from incrowd.online.schema import text_of
+
+__all__ = ["Fetched", "Provider", "ProviderError", "TryAgainError", "plain_text", "try_again"]
+
+BACKOFF_SECONDS = 0.05  # before the first retry; doubled each time, and up to a half of it left to chance
+
+Result = TypeVar("Result")
+
+
+class ProviderError(IncrowdError):
+    """The provider gave no usable answer. The message never holds a value, an address or what was answered.
+
+    Parameters
+    ----------
+    message
+        One line for the person who asked.
+    code
+        The error's code in the gateway's answer.
+    status
+        The HTTP status of the gateway's answer.
+    """
+
+    def __init__(self, message: str, *, code: str = "provider_error", status: int = 502) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = status
+
+    @classmethod
+    def late(cls, seconds: float) -> ProviderError:
+        """Return the error of a fetch that was not finished in time."""
+        message = f"the provider did not answer within {seconds:g} seconds"
+        return cls(message, code="provider_timeout", status=504)
+
+    @classmethod
+    def unreachable(cls) -> ProviderError:
+        """Return the error of a provider to whom there is no connection."""
+        return cls("the provider cannot be reached")
+
+    @classmethod
+    def unsendable(cls, name: str) -> ProviderError:
+        """Return the error of a value that does not even leave."""
+        message = f"parameter '{name}' must be one text, number, true or false that can be sent"
+        return cls(message, code="bad_request", status=400)
+
+
+class TryAgainError(Exception):
+    """An attempt failed in a way that another one may not; it carries what to say if none succeeds."""
+
+    def __init__(self, problem: ProviderError) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What a provider answered.
+
+    Parameters
+    ----------
+    rows
+        The rows, in the provider's order.
+    complete
+        Whether these are all rows for what was sent.
+    missing
+        Why they are not all, in one line; empty if they are.
+    nbytes
+        The size of the answer, decompressed.
+    pages
+        The number of requests that were answered.
+    """
+
+    rows: list[dict[str, Any]] = field(repr=False)
+    complete: bool
+    missing: str
+    nbytes: int
+    pages: int
+
+
+class Provider(Protocol):
+    """Somebody who has rows and is not trusted with the query."""
+
+    async def fetch(self, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Fetched:
+        """Return all rows for the generalized query, or a `Fetched` that says what is missing."""
+
+    async def ready(self) -> bool:
+        """Tell whether the provider can be reached, at little cost and without asking it for anything."""
+
+    async def close(self) -> None:
+        """Let all connections go."""
+
+
+def plain_text(name: str, value: object) -> str:
+    """Return the text that stands for a value in a query string or in SQL; nothing nested has one."""
+    if value is None or isinstance(value, list | tuple | dict | set):
+        raise ProviderError.unsendable(name)
+    return text_of(value)
+
+
+async def try_again(attempt: Callable[[], Awaitable[Result]], retries: int) -> Result:
+    """Make an attempt, and the very same again after a short while where that may help."""
+    failures = 0
+    while True:
+        try:
+            return await attempt()
+        except TryAgainError as failure:
+            if failures >= retries:
+                raise failure.problem from None
+        await asyncio.sleep(BACKOFF_SECONDS * 2**failures * random.uniform(0.5, 1.0))  # noqa: S311
+        failures += 1

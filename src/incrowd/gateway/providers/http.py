@@ -1,0 +1,221 @@
+"""A provider that answers HTTP requests with JSON.
+
+It is told the generalized query and nothing else: no cookies, no redirects followed, no proxy from the environment,
+and no header but ours and those of the person that the configuration lets through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from incrowd.errors import BadInputError
+from incrowd.gateway.config import ClientTls, HttpProvider
+from incrowd.gateway.pointers import MISSING, compile_pointer
+from incrowd.gateway.providers.base import Fetched, ProviderError, TryAgainError, plain_text, try_again
+from incrowd.gateway.providers.pages import Page, Walk, plan_walk
+from incrowd.online.schema import text_of
+
+__all__ = ["HttpSource"]
+
+MOST_CONNECTIONS = 100
+PROBE_SECONDS = 1.0
+TRY_AGAIN = frozenset({502, 503, 504})
+OK = 200
+REDIRECTS = range(300, 400)
+# aiohttp adds these where they are absent; all are given, so what is sent is what is written here.
+OUR_HEADERS = {"accept": "application/json", "accept-encoding": "gzip, deflate", "user-agent": "incrowd"}
+JSON_BODY = {"content-type": "application/json"}
+
+_encode = msgspec.json.Encoder(enc_hook=text_of).encode
+_decode = msgspec.json.Decoder().decode
+
+
+class HttpSource:
+    """A provider that answers HTTP requests with JSON. Make it where an event loop runs.
+
+    Parameters
+    ----------
+    config
+        Its address and how to ask it.
+    """
+
+    def __init__(self, config: HttpProvider) -> None:
+        self._config = config
+        self._url = URL(config.url)
+        self._method = "GET" if config.send == "query" else "POST"
+        self._forward = frozenset(name.lower() for name in config.forward)
+        self._begin_walk = plan_walk(config.pages)
+        self._find_rows = compile_pointer(config.rows)
+        self._find_truncated = None if config.truncated is None else compile_pointer(config.truncated)
+        self._session = _open_session(config)
+
+    async def fetch(self, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Fetched:
+        """Return all rows for what is sent, or what came of them before a budget or the provider ended it."""
+        try:
+            async with asyncio.timeout(self._config.timeout):
+                return await self._read_pages(sent, self._let_through(headers))
+        except TimeoutError:
+            raise ProviderError.late(self._config.timeout) from None
+
+    async def ready(self) -> bool:
+        """Tell whether somebody listens there; nothing is asked."""
+        try:
+            async with asyncio.timeout(PROBE_SECONDS):
+                _, writer = await asyncio.open_connection(self._url.host, self._url.port)
+        except (OSError, TimeoutError):
+            return False
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+        return True
+
+    async def close(self) -> None:
+        """Let all connections go."""
+        await self._session.close()
+
+    def _let_through(self, headers: Mapping[str, str]) -> dict[str, str] | None:
+        """Return those of the person's headers that may pass; the gateway's own are not to be replaced."""
+        if not self._forward or not headers:
+            return None
+        named = {name.lower(): value for name, value in headers.items()}
+        return {
+            name: named[name] for name in self._forward & named.keys() if name not in self._session.headers
+        }
+
+    async def _read_pages(self, sent: Mapping[str, Any], headers: dict[str, str] | None) -> Fetched:
+        texts = {} if self._method == "POST" else _texts(sent)
+        walk = self._begin_walk(self._url, texts)
+        budget = self._config.budget
+        rows: list[dict[str, Any]] = []
+        nbytes = pages = 0
+        missing, more = "", True
+        while more and not missing:
+            body = _json({**sent, **walk.parameters}) if self._method == "POST" else None
+            ask = partial(self._ask, self._address(texts, walk), body, headers, budget.bytes - nbytes)
+            answer, links = await try_again(ask, self._config.retries)
+            if answer is None:
+                missing = f"the answer has more than {budget.bytes} bytes"
+                break
+            nbytes += len(answer)
+            pages += 1
+            page, truncated = self._read(answer, links)
+            more = walk.advance(page)
+            rows += page.rows
+            missing = "the provider says that it has more rows" if truncated else walk.missing
+            if len(rows) > budget.rows:
+                del rows[budget.rows :]
+                missing = f"the answer has more than {budget.rows} rows"
+        return Fetched(rows, not missing, missing, nbytes, pages)
+
+    def _address(self, texts: dict[str, str], walk: Walk) -> URL:
+        """Return where the walk's next request goes."""
+        if walk.link or self._method == "POST":
+            return walk.link or self._url
+        return self._url.extend_query({**texts, **_texts(walk.parameters)} if walk.parameters else texts)
+
+    async def _ask(
+        self, url: URL, body: bytes | None, headers: dict[str, str] | None, most: int
+    ) -> tuple[bytes | None, Sequence[str]]:
+        """Make one request; return the answer (None if it is too large) and its links.
+
+        Nothing that aiohttp says is passed on: it quotes addresses and answers.
+        """
+        try:
+            async with self._session.request(
+                self._method, url, data=body, headers=headers, allow_redirects=False
+            ) as response:
+                _check_status(response.status)
+                answer = await _receive(response, most)
+                return answer, response.headers.getall("Link", ())
+        except aiohttp.ClientConnectorCertificateError:
+            raise ProviderError(
+                "the provider's certificate is not trusted; see 'tls' of the provider"
+            ) from None
+        except aiohttp.ConnectionTimeoutError:
+            raise TryAgainError(ProviderError.late(self._config.timeout / 2)) from None
+        except aiohttp.ClientConnectorError:
+            raise TryAgainError(ProviderError.unreachable()) from None
+        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, ConnectionError):
+            raise TryAgainError(ProviderError("the provider's answer broke off")) from None
+        except (aiohttp.ClientError, ValueError):
+            raise ProviderError("the provider's answer is not proper HTTP") from None
+
+    def _read(self, answer: bytes, links: Sequence[str]) -> tuple[Page, bool]:
+        """Return the page in an answer, and whether the provider says that it kept rows back."""
+        try:
+            document = _decode(answer)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            raise ProviderError("the provider's answer is not JSON") from None
+        rows = self._find_rows(document)
+        if type(rows) is not list or set(map(type, rows)) - {dict}:
+            raise ProviderError("the provider's answer has no array of objects where 'rows' points to")
+        flag = self._find_truncated(document) if self._find_truncated else None
+        return Page(rows, document, links), not (flag is MISSING or flag is None or flag is False)
+
+
+def _open_session(config: HttpProvider) -> aiohttp.ClientSession:
+    own = {name.lower(): value for name, value in config.headers.items()}
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=MOST_CONNECTIONS, ssl=_tls_context(config.tls)),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers=OUR_HEADERS | (JSON_BODY if config.send == "json" else {}) | own,
+        timeout=aiohttp.ClientTimeout(total=None, connect=config.timeout / 2),
+        auto_decompress=True,
+        trust_env=False,
+    )
+
+
+def _tls_context(tls: ClientTls | None) -> ssl.SSLContext | bool:
+    """Return a context that checks certificates, and shows the gateway's own where it has one."""
+    if tls is None:
+        return True  # the system's authorities
+    try:
+        context = ssl.create_default_context(cafile=tls.ca)
+        if tls.certificate:
+            context.load_cert_chain(tls.certificate, tls.key)
+    except OSError:
+        raise BadInputError("the provider's 'tls' names files that cannot be read; give PEM files") from None
+    return context
+
+
+def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+    return {name: plain_text(name, value) for name, value in values.items()}
+
+
+def _json(values: Mapping[str, Any]) -> bytes:
+    try:
+        return _encode(values)
+    except (TypeError, ValueError, OverflowError):
+        raise ProviderError.unsendable(", ".join(values)) from None
+
+
+def _check_status(status: int) -> None:
+    if status == OK:
+        return
+    if status in TRY_AGAIN:
+        raise TryAgainError(ProviderError(f"the provider is out of order (status {status})"))
+    if status in REDIRECTS:
+        raise ProviderError(f"the provider redirects (status {status}), which is not followed; see 'url'")
+    raise ProviderError(f"the provider refuses the request or fails (status {status})")
+
+
+async def _receive(response: aiohttp.ClientResponse, most: int) -> bytes | None:
+    """Read a body piece by piece as it is decompressed, and hang up as soon as it is too large."""
+    pieces: list[bytes] = []
+    nbytes = 0
+    while piece := await response.content.readany():
+        nbytes += len(piece)
+        if nbytes > most:
+            response.close()
+            return None
+        pieces.append(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)

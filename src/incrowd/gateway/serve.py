@@ -1,0 +1,191 @@
+"""The parent process: it prepares what workers serve, starts them, counts for them, and reloads.
+
+Only the parent reads the configuration. When the file, the auxiliary table or a ladder changes, or a hang-up signal
+comes, it prepares the new state first; if that fails the old one stays and the log says why. If it succeeds,
+the workers take it over between two requests, and no connection is lost.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from granian.constants import Interfaces, Loops, SSLProtocols
+from granian.log import LogLevels
+from granian.server import MPServer
+
+from incrowd.errors import IncrowdError
+from incrowd.gateway.app import Gateway
+from incrowd.gateway.config import Config, load_config
+from incrowd.gateway.handover import Inbox, hand_over
+from incrowd.gateway.journal import GRANIAN_LOGGING, Journal, LineWriter, install
+from incrowd.gateway.prepared import Prepared, prepare, unprepared, watched_files
+from incrowd.gateway.watch import Watch, start_metrics
+
+__all__ = ["run_gateway"]
+
+LOOK_INTERVAL = 1.0
+STOP_TIMEOUT = 30
+
+
+def run_gateway(file: Path) -> None:
+    """Serve until told to stop."""
+    config = load_config(file)
+    # Workers start from nothing instead of by fork: a fork would copy locks that threads hold.
+    multiprocessing.set_start_method("spawn", force=True)
+    journal = Journal(config.log, LineWriter().write)
+    undo = install(journal)
+    try:
+        with tempfile.TemporaryDirectory(prefix="incrowd-gateway-") as directory:
+            Parent(config, journal, Path(directory)).serve()
+    finally:
+        undo()
+
+
+@dataclass
+class Maker:
+    """Makes the application of a worker process. It travels there by pickle, with the state it has at that time.
+
+    Parameters
+    ----------
+    prepared
+        The newest good state.
+    inbox
+        Where the worker finds newer ones.
+    metrics
+        Where the worker leaves its counts; None if nobody asks for them.
+    """
+
+    prepared: Prepared
+    inbox: Inbox
+    metrics: Path | None
+
+    def __call__(self) -> Gateway:
+        """Make it."""
+        config = self.prepared.config
+        journal = Journal(config.log, LineWriter().write)
+        install(journal)
+        try:
+            if self.prepared.protection:
+                self.prepared.protection.compile(config.people[0].protect)
+            return Gateway(self.prepared, self.inbox, Watch(self.metrics), journal)
+        except Exception as error:  # noqa: BLE001 - else the traceback would be printed, with what its message holds
+            journal.failure("worker_failed", error)
+            sys.exit(1)
+
+
+class Parent(MPServer):
+    """The server, with a watch on the files it was made from.
+
+    Parameters
+    ----------
+    config
+        The configuration to begin with.
+    journal
+        Where the parent logs.
+    directory
+        A private directory, where workers leave their counts and find new states.
+    """
+
+    def __init__(self, config: Config, journal: Journal, directory: Path) -> None:
+        listen = config.listen
+        super().__init__(
+            "incrowd gateway",
+            address=listen.host,
+            port=listen.port,
+            interface=Interfaces.ASGI,
+            workers=listen.workers,
+            loop=Loops.uvloop,
+            websockets=False,
+            log_level=LogLevels(config.log),
+            log_dictconfig=GRANIAN_LOGGING,
+            respawn_failed_workers=True,
+            workers_kill_timeout=STOP_TIMEOUT,
+            **_tls(config),
+        )
+        self._journal = journal
+        self._look_now = threading.Event()
+        self._stamps = _stamps(config)
+        metrics = directory / "metrics" if config.metrics else None
+        self._maker = Maker(self._first_state(config), Inbox(directory / "state"), metrics)
+
+    def serve(self, *_: Any, **__: Any) -> None:
+        """Serve until told to stop."""
+        config, metrics = self._maker.prepared.config, self._maker.metrics
+        if config.metrics and metrics:
+            start_metrics(config.metrics.host, config.metrics.port, metrics)
+        self._watch = Watch(metrics)
+        threading.Thread(target=self._look_for_changes, name="reload", daemon=True).start()
+        self._journal.info("starting", host=config.listen.host, port=config.listen.port)
+        super().serve(target_loader=self._maker, wrap_loader=False)
+        self._journal.info("stopped")
+
+    def signal_handler_reload(self, *_: Any, **__: Any) -> None:
+        """Look at the files now (SIGHUP), instead of replacing the workers."""
+        self._look_now.set()
+
+    def _first_state(self, config: Config) -> Prepared:
+        """Prepare, or start without the auxiliary table: everybody is told so, and nothing is sent."""
+        try:
+            return prepare(config)
+        except IncrowdError as error:
+            self._journal.error("not_ready", reason=str(error))
+            return unprepared(config, error)
+
+    def _look_for_changes(self) -> None:
+        while True:
+            asked = self._look_now.wait(LOOK_INTERVAL)
+            self._look_now.clear()
+            stamps = _stamps(self._maker.prepared.config)
+            if asked or stamps != self._stamps:
+                self._stamps = stamps
+                self._reload_state()
+
+    def _reload_state(self) -> None:
+        """Prepare what the files say now, and hand it to the workers if it is good."""
+        before = self._maker.prepared.config
+        try:
+            prepared = prepare(load_config(before.file))
+        except IncrowdError as error:
+            self._watch.reloaded(good=False)
+            self._journal.error("reload_failed", reason=str(error))
+            return
+        self._maker.prepared = prepared
+        self._stamps = _stamps(prepared.config)
+        hand_over(prepared, self._maker.inbox.file)
+        self._watch.reloaded(good=True)
+        self._journal.info("reloaded", account=prepared.account)
+        for name in ("listen", "metrics", "log"):
+            if getattr(prepared.config, name) != getattr(before, name):
+                self._journal.warning("restart_needed", reason=f"a change of '{name}' needs a restart")
+
+
+def _tls(config: Config) -> dict[str, Any]:
+    tls = config.listen.tls
+    if tls is None:
+        return {}
+    return {
+        "ssl_cert": tls.certificate,
+        "ssl_key": tls.key,
+        "ssl_ca": tls.clients,
+        "ssl_client_verify": tls.clients is not None,
+        "ssl_protocol_min": SSLProtocols.tls12,
+    }
+
+
+def _stamps(config: Config) -> list[tuple[int, int, int] | None]:
+    """Return what tells that a file was changed: which one it is, when it was written, how long it is."""
+    stamps: list[tuple[int, int, int] | None] = []
+    for file in (config.file, *watched_files(config)):
+        try:
+            status = file.stat()
+        except OSError:
+            stamps.append(None)
+        else:
+            stamps.append((status.st_ino, status.st_mtime_ns, status.st_size))
+    return stamps

@@ -1,0 +1,232 @@
+"""One request's way: what may be sent, the provider's answer to that, and the person's answer out of it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from incrowd.errors import BadInputError, IncrowdError
+from incrowd.gateway.answer import Answer, narrow
+from incrowd.gateway.asking import Asking, Reader
+from incrowd.gateway.cache import Cache, cache_key
+from incrowd.gateway.config import Person, Route
+from incrowd.gateway.prepared import Prepared
+from incrowd.gateway.problems import (
+    Problem,
+    bad_request,
+    refused,
+    too_many_requests,
+    unauthorized,
+    unavailable,
+)
+from incrowd.gateway.providers import Fetched, Provider, ProviderError, open_provider
+from incrowd.gateway.rate import RateLimit
+from incrowd.gateway.telling import Teller
+from incrowd.gateway.watch import Watch
+from incrowd.online.generalizer import Decision
+from incrowd.online.ledger import LedgerError
+
+__all__ = ["Service"]
+
+MANY_ROWS = 5_000
+
+
+class Service:
+    """Answers the requests of one worker. Nothing leaves but through `_fetch`, after `_decide`.
+
+    Parameters
+    ----------
+    prepared
+        The configuration and what decides.
+    watch
+        What is counted about the work.
+    """
+
+    def __init__(self, prepared: Prepared, watch: Watch) -> None:
+        self.config = config = prepared.config
+        self._account = prepared.account
+        self._watch = watch
+        self._people = {bytes.fromhex(person.key_sha256): person for person in config.people}
+        self._readers = {route.path: Reader(route) for route in config.routes}
+        self._providers: dict[str, Provider] = {}
+        self._teller = (
+            Teller(prepared.protection, config.ledger, config.privacy.secret) if prepared.protection else None
+        )
+        rate, cache = config.rate, config.cache
+        self._rate = RateLimit(rate.requests, rate.per, workers=config.listen.workers) if rate else None
+        self._cache: Cache[Fetched] | None = (
+            Cache(cache.entries, cache.bytes, cache.time_to_live) if cache else None
+        )
+
+    async def open(self) -> None:
+        """Open the providers; they need not be reachable yet."""
+        for name, provider in self.config.providers.items():
+            self._providers[name] = await open_provider(provider)
+
+    async def close(self) -> None:
+        """Let go of everything."""
+        for provider in self._providers.values():
+            await provider.close()
+        if self._teller:
+            self._teller.close()
+
+    async def expire(self) -> None:
+        """Erase what the ledger need not remember any more."""
+        if self._teller:
+            await self._teller.expire()
+
+    def person(self, key: str) -> Person:
+        """Return whose key it is, if they have not asked too often."""
+        person = self._people.get(hashlib.sha256(key.encode("latin-1")).digest())
+        if person is None:
+            raise unauthorized()
+        wait = self._rate.allow(person.name) if self._rate else 0
+        if wait:
+            raise too_many_requests(wait)
+        return person
+
+    def check(self) -> None:
+        """Raise a `Problem` if nobody can be answered now."""
+        with _problems():
+            self._ready().check()
+
+    async def provider_states(self) -> dict[str, bool]:
+        """Tell of each provider whether it can be reached."""
+        return {name: await provider.ready() for name, provider in self._providers.items()}
+
+    def preview(self, route: Route, person: Person, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what would be sent, and why; nobody is told anything."""
+        asking = self._readers[route.path].read(given)
+        with _problems():
+            decision = self._ready().look(asking.query, person, route.provider)
+        return _privacy(asking, self._decided(decision), person, _sent(asking, decision, route))
+
+    async def ask(
+        self, route: Route, person: Person, given: Mapping[str, Any], headers: Mapping[str, str]
+    ) -> dict[str, Any]:
+        """Return the answer to the query as it was asked."""
+        asking = self._readers[route.path].read(given)
+        started = time.perf_counter()
+        with _problems():
+            decision = await self._ready().decide(asking.query, person, route.provider)
+        self._watch.decided(decision, time.perf_counter() - started)
+        sent = _sent(asking, self._decided(decision), route)
+        fetched = await self._fetch(route, sent, headers)
+        answer = await _narrow(fetched, asking)
+        missing = _missing(asking, fetched, route)
+        return {
+            "rows": answer.rows,
+            "total": answer.total,
+            "offset": answer.offset,
+            "limit": answer.limit,
+            "answer": "partial" if missing else "exact",
+            "missing": missing,
+            "privacy": _privacy(asking, decision, person, sent),
+        }
+
+    def _ready(self) -> Teller:
+        if self._teller is None:
+            raise unavailable(f"nothing is sent while the auxiliary table cannot be used: {self._account}")
+        return self._teller
+
+    @staticmethod
+    def _decided(decision: Decision) -> Decision:
+        if decision.refused:
+            raise refused(decision.reason)
+        return decision
+
+    async def _fetch(self, route: Route, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Fetched:
+        """Ask the provider, or the cache if it was asked the same lately."""
+        name = route.provider
+        allowed = getattr(self.config.providers[name], "forward", ())
+        passing = {header: headers[header] for header in allowed if header in headers}
+        if self._cache is None:
+            return await self._fetch_now(name, sent, passing)
+
+        async def fetch() -> tuple[Fetched, int]:
+            fetched = await self._fetch_now(name, sent, passing)
+            return fetched, fetched.nbytes
+
+        key = cache_key(name, sent, passing)
+        self._watch.cache(found=self._cache.get(key) is not None)
+        return await self._cache.get_or_fetch(key, fetch)
+
+    async def _fetch_now(self, name: str, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Fetched:
+        started = time.perf_counter()
+        try:
+            fetched = await self._providers[name].fetch(sent, headers)
+        except ProviderError as error:
+            self._watch.provider_failed(name, error.code, time.perf_counter() - started)
+            raise Problem(error.code, str(error)) from None
+        self._watch.fetched(name, len(fetched.rows), fetched.nbytes, time.perf_counter() - started)
+        return fetched
+
+
+class _problems:  # noqa: N801 - used like a function
+    """Turn the library's errors into problems: what was asked is wrong, or the ledger cannot be used."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, Problem) or not isinstance(error, IncrowdError):
+            return
+        if isinstance(error, LedgerError):
+            raise unavailable("nothing is sent while the ledger cannot be used") from error
+        if isinstance(error, BadInputError):
+            raise bad_request(str(error)) from None
+        raise refused(str(error)) from None
+
+
+async def _narrow(fetched: Fetched, asking: Asking) -> Answer:
+    """Narrow the rows to what was asked; many of them in a thread, so that nobody else waits."""
+
+    def work() -> Answer:
+        return narrow(
+            fetched.rows, asking.filters, sort=asking.order, offset=asking.offset, limit=asking.limit
+        )
+
+    return work() if len(fetched.rows) < MANY_ROWS else await asyncio.to_thread(work)
+
+
+def _sent(asking: Asking, decision: Decision, route: Route) -> dict[str, Any]:
+    """Return what goes to the provider, under the provider's names."""
+    sent = dict(asking.passed)
+    for parameter in route.parameters.values():
+        if parameter.use == "quasi" and parameter.attribute in decision.kept:
+            rung = decision.rungs[parameter.attribute]
+            sent[parameter.send[rung]] = decision.kept[parameter.attribute]
+    return sent
+
+
+def _missing(asking: Asking, fetched: Fetched, route: Route) -> list[str]:
+    """Say why the answer is not the exact one; raise if the route has no partial answers."""
+    if not fetched.complete and not route.partial:
+        code = "budget_exceeded" if "budget" in fetched.missing else "provider_truncated"
+        raise Problem(code, f"the provider's answer is incomplete: {fetched.missing}")
+    missing = [] if fetched.complete else [fetched.missing]
+    return missing + [f"parameter {name!r} is unknown here and was not applied" for name in asking.unknown]
+
+
+def _privacy(asking: Asking, decision: Decision, person: Person, sent: Mapping[str, Any]) -> dict[str, Any]:
+    """Say what the provider is told, and what it costs to guess from that."""
+    before, after = decision.entropy_before, decision.entropy_after
+    return {
+        "sent": sent,
+        "kept": [name for name, rung in decision.rungs.items() if not rung],
+        "coarser": [name for name, rung in decision.rungs.items() if rung],
+        "dropped": list(decision.dropped),
+        "blocked": [*asking.blocked, *asking.unknown],
+        "guesses": {
+            policy.attribute: {
+                "needed": str(policy.minimum),
+                "before": str(before[policy.attribute]),
+                "after": str(after[policy.attribute]),
+            }
+            for policy in person.protect
+        },
+        "reason": decision.reason,
+    }

@@ -1,0 +1,221 @@
+"""A counter that looks everything up: for each protected attribute a cube with every cell's exact counts.
+
+A query asks for a node on some axes, the others stand on "don't care": that is a cell, and each of its
+generalizations is another one. So all states of a query are read out of the cube without looking at any row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import mul
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.errors import BadInputError
+from incrowd.online.choose import gather
+from incrowd.online.cubebuild import Slab, slabs
+from incrowd.online.cubefile import content_digest, cube_path, load_or_build, map_again
+from incrowd.online.cubelayout import Layout, predicted_bytes, slab_bytes
+from incrowd.online.lattice import Lattice, Rungs, check_states
+from incrowd.online.schema import AuxiliaryTable, Node, Schema
+
+__all__ = ["Cube", "open_cube", "predicted_bytes", "slab_bytes"]
+
+_MOST_VIEWS = 1 << 12
+_NOTHING: Mapping[str, Node] = {}
+
+
+@dataclass(frozen=True)
+class _View:
+    """What all queries have in common that fix the same attributes and protect the same ones.
+
+    Parameters
+    ----------
+    shape
+        The number of rungs of each fixed attribute.
+    size
+        The counts to read: one lattice, totals and guesses, states.
+    sides
+        For each protected attribute its cube, the cell of a query whose fixed values all have code 0, and how
+        many cells each fixed value is away from the next.
+    """
+
+    shape: Rungs
+    size: tuple[int, int, int]
+    sides: tuple[tuple[Face, int, tuple[int, ...]], ...]
+
+
+class Cube:
+    """Counts by looking them up.
+
+    Parameters
+    ----------
+    schema
+        The attributes.
+    rows
+        The rows that were counted.
+    faces
+        A cube for each protected attribute.
+    reason
+        Why this counter was chosen.
+    """
+
+    kind = "cube"
+
+    def __init__(self, schema: Schema, rows: int, faces: Sequence[Face], reason: str = "") -> None:
+        self.schema = schema
+        self.rows = rows
+        self.reason = reason
+        self._faces = {face.layout.protected: face for face in faces}
+        self._views: dict[tuple[tuple[str, ...], tuple[str, ...]], _View] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all cubes together."""
+        return sum(face.layout.nbytes for face in self._faces.values())
+
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """The attributes that have a cube."""
+        return tuple(self._faces)
+
+    def lattice(
+        self, fixed: Mapping[str, int], protected: Sequence[str], told: Mapping[str, Node] = _NOTHING
+    ) -> Lattice:
+        """Look up all states of a query. See `incrowd.online.counters.Counter`."""
+        protected = tuple(protected)
+        names = tuple(fixed)
+        view = self._views.get((names, protected)) or self._view(names, protected)
+        counts = np.empty(view.size, np.int64)
+        for row, (face, start, steps) in enumerate(view.sides, start=1):
+            asked = start + sum(map(mul, fixed.values(), steps))
+            known = face.cell(told) if told else face.everything
+            gather(asked, known, face.axes, face.parents, face.totals, face.guesses, counts, row)
+        return Lattice.of_counts(view.shape, protected, counts)
+
+    def _view(self, names: tuple[str, ...], protected: tuple[str, ...]) -> _View:
+        """Return what queries that fix some attributes have in common."""
+        places = [self.schema.names.index(self.schema[name].name) for name in names]
+        if places != sorted(places):
+            raise BadInputError("fixed attributes must be in the schema's order; sort them as fixed_codes does")
+        shape = tuple(self.schema[name].top + 1 for name in names)
+        check_states(math.prod(shape), len(names))
+        sides = []
+        for name in protected:
+            face = self._faces.get(name)
+            if face is None:
+                raise BadInputError(f"attribute '{name}' has no cube; protect {', '.join(self._faces)}")
+            start = face.cell(dict.fromkeys(names, (0, 0)))
+            sides.append((face, start, tuple(face.steps[each] for each in names)))
+        if len(self._views) >= _MOST_VIEWS:
+            self._views.clear()
+        view = _View(shape, (1, len(sides) + 1, math.prod(shape)), tuple(sides))
+        self._views[names, protected] = view
+        return view
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_views": {}}
+
+
+class Face:
+    """The cube of one protected attribute.
+
+    Parameters
+    ----------
+    schema
+        The attributes.
+    layout
+        Where things are.
+    numbers
+        The rows and the sums of every cell.
+    file
+        The file that the numbers are mapped from and its fingerprint; None if they are in memory.
+    """
+
+    def __init__(
+        self, schema: Schema, layout: Layout, numbers: Slab, file: tuple[Path, str] | None = None
+    ) -> None:
+        self.layout = layout
+        self.everything = layout.cells - 1  # the cell with "don't care" on every axis
+        self.steps = {axis.name: axis.step for axis in layout.axes}
+        self._axis = {axis.name: axis for axis in layout.axes}
+        self.axes, self.parents = _geometry(schema, layout)
+        self.totals, self.guesses = numbers
+        self._file = file
+
+    def cell(self, nodes: Mapping[str, Node]) -> int:
+        """Return the cell with some nodes, and "don't care" on the other axes."""
+        cell = self.everything
+        for name, (code, rung) in nodes.items():
+            axis = self._axis.get(name)
+            if axis is None:
+                raise BadInputError(
+                    f"attribute '{name}' is protected: its cube cannot count rows by it; do not fix or tell it"
+                )
+            cell -= (axis.length - 1 - int(axis.nodes[rung, code])) * axis.step
+        return cell
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Let go of what is mapped: the file's name is enough to map it again."""
+        return self.__dict__ | ({} if self._file is None else {"totals": None, "guesses": None})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state
+        if self._file is not None:
+            path, fingerprint = self._file
+            self.totals, self.guesses = map_again(path, self.layout, fingerprint)
+
+
+def _geometry(schema: Schema, layout: Layout) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return for each axis, in the schema's order, its step, length and place in the parents; and the parents."""
+    by_name = {axis.name: axis for axis in layout.axes}
+    axes = [by_name[name] for name in schema.names if name in by_name]
+    starts = np.cumsum([0, *(axis.length for axis in axes)])
+    rows = [(axis.step, axis.length, start) for axis, start in zip(axes, starts, strict=False)]
+    parents = [axis.parents for axis in axes]
+    return np.array(rows, dtype=np.int64).reshape(-1, 3), np.concatenate([np.zeros(0, np.int64), *parents])
+
+
+def open_cube(
+    table: AuxiliaryTable, protected: Sequence[str], directory: Path | None = None, reason: str = ""
+) -> Cube:
+    """Build the cubes of some attributes, or map those that are there already.
+
+    Parameters
+    ----------
+    table
+        The auxiliary table.
+    protected
+        The attributes that policies may protect.
+    directory
+        Where cubes are kept and found again; None builds them in memory.
+    reason
+        Why this counter was chosen.
+    """
+    content = "" if directory is None else content_digest(table)
+    faces = []
+    for name in protected:
+        layout = Layout.of(table.schema, table.rows, name)
+        if directory is None:
+            faces.append(Face(table.schema, layout, _in_memory(table, layout)))
+        else:
+            path = cube_path(directory, table, name)
+            numbers, fingerprint = load_or_build(path, table, layout, content)
+            faces.append(Face(table.schema, layout, numbers, (path, fingerprint)))
+    return Cube(table.schema, table.rows, faces, reason)
+
+
+def _in_memory(table: AuxiliaryTable, layout: Layout) -> Slab:
+    """Build a cube without a file."""
+    totals = np.empty(layout.cells, dtype=layout.totals_type)
+    guesses = np.empty(layout.cells, dtype=layout.guesses_type)
+    for number, (some_totals, some_guesses) in enumerate(slabs(table, layout)):
+        place = slice(number * layout.slab_cells, (number + 1) * layout.slab_cells)
+        totals[place], guesses[place] = some_totals, some_guesses
+    totals.flags.writeable = guesses.flags.writeable = False  # as if mapped: one kernel serves both
+    return totals, guesses

@@ -1,0 +1,69 @@
+"""A decision of the query generalizer on the terminal and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+
+from incrowd.online.generalizer import Decision
+from incrowd.online.policy import Policy
+from incrowd.report.terminal import plain_console
+
+__all__ = ["decision_as_dict", "show_decision"]
+
+
+def decision_as_dict(decision: Decision, policies: Sequence[Policy]) -> dict[str, Any]:
+    """Return what is sent and why, for programs; guesses are exact fractions."""
+    return {
+        "refused": decision.refused,
+        "sent": dict(decision.kept),
+        "coarser": [name for name, rung in decision.rungs.items() if rung],
+        "dropped": list(decision.dropped),
+        "guesses": _guesses(decision, policies),
+        "rows": {"before": decision.rows_before, "after": decision.rows_after},
+        "strategy": decision.strategy,
+        "reason": decision.reason,
+    }
+
+
+def show_decision(query: Mapping[str, str], decision: Decision, policies: Sequence[Policy]) -> None:
+    """Show the query as asked beside what is sent, and what it takes to guess."""
+    console = plain_console()
+    console.print(decision.reason, style="bold red" if decision.refused else "bold green")
+    console.print()
+    told = Table("attribute", "asked", "sent", box=None, pad_edge=False)
+    for name, value in query.items():
+        told.add_row(name, value, str(decision.kept.get(name, "not sent")))
+    console.print(told)
+    console.print()
+    costs = Table(
+        "protected", "guesses needed", "if sent as asked", "as it is sent", box=None, pad_edge=False
+    )
+    for name, guesses in _guesses(decision, policies).items():
+        costs.add_row(name, *(f"{_number(guesses[kind])}" for kind in ("needed", "before", "after")))
+    console.print(costs)
+    console.print()
+    console.print(
+        f"{decision.rows_before:,} people match the query as asked, {decision.rows_after:,} the one that is sent.",
+        style="dim",
+    )
+
+
+def _guesses(decision: Decision, policies: Sequence[Policy]) -> dict[str, dict[str, str | None]]:
+    return {
+        policy.attribute: {
+            "needed": str(policy.minimum),
+            "before": str(decision.entropy_before[policy.attribute]),
+            "after": None if decision.refused else str(decision.entropy_after[policy.attribute]),
+        }
+        for policy in policies
+    }
+
+
+def _number(fraction: str | None) -> str:
+    if fraction is None:
+        return "-"
+    above, _, below = fraction.partition("/")
+    return f"{int(above) / int(below or 1):.2f}"

@@ -1,0 +1,188 @@
+"""A real gateway in processes of its own, made from a configuration; and something to ask it with."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import http.client
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+import urllib.parse
+from pathlib import Path
+
+import yaml
+
+KEY = "alice's own key 0123456789"
+SECRET = "a secret of the gateway's operator"
+PATIENCE = 60
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def hashed(key):
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def configuration(table, provider, **changes):
+    """Return a configuration that protects income and asks one provider at /loans; `changes` replace its parts."""
+    config = {
+        "listen": {"port": free_port()},
+        "table": {"file": str(table)},
+        "privacy": {"protect": ["income:l=3"], "secret": SECRET},
+        "people": [{"name": "alice", "key_sha256": hashed(KEY)}],
+        "providers": {"loans": provider},
+        "routes": [
+            {
+                "path": "/loans",
+                "provider": "loans",
+                "parameters": {
+                    "county": "quasi",
+                    "race": "quasi",
+                    "gender": "quasi",
+                    "income": "quasi",
+                    "q": "passthrough",
+                    "email": "block",
+                },
+                "sort": ["id"],
+            }
+        ],
+    }
+    return config | changes
+
+
+class Reply:
+    def __init__(self, status, headers, body):
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    @property
+    def code(self):
+        return self.json["error"]["code"]
+
+
+class RunningGateway:
+    """The gateway's process, from outside. Use it in a `with` block.
+
+    Parameters
+    ----------
+    folder
+        Where its configuration and log go.
+    config
+        The configuration, as `configuration` makes it.
+    ready
+        Wait until /readyz says yes; else only until the process answers.
+    environment
+        Variables to add.
+    """
+
+    def __init__(self, folder, config, *, ready=True, environment=None):
+        self.file = Path(folder) / "gateway.yaml"
+        self.config = config
+        self.write(config)
+        self.log_file = Path(folder) / "gateway.log"
+        self.port = config["listen"]["port"]
+        self.tls = None
+        with self.log_file.open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "incrowd", "gateway", "--config", str(self.file)],
+                stderr=log,
+                stdout=log,
+                env={**os.environ, **(environment or {})},
+            )
+        if config["listen"].get("tls"):
+            self.tls = ssl.create_default_context()
+            self.tls.check_hostname = False
+            self.tls.verify_mode = ssl.CERT_NONE
+        self._path = "/readyz" if ready else "/healthz"
+
+    def __enter__(self):
+        try:
+            self.wait(self._path)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    @property
+    def pid(self):
+        return self._process.pid
+
+    @property
+    def alive(self):
+        return self._process.poll() is None
+
+    @property
+    def log(self):
+        return self.log_file.read_text(encoding="utf-8")
+
+    @property
+    def events(self):
+        """The log's lines; a line that is not JSON is an error."""
+        return [json.loads(line) for line in self.log.splitlines()]
+
+    def write(self, config):
+        """Write the configuration anew, whole."""
+        draft = self.file.with_suffix(".draft")
+        draft.write_text(yaml.safe_dump(config), encoding="utf-8")
+        draft.replace(self.file)
+
+    def wait(self, path, status=200):
+        self.until(lambda: self.request("GET", path, key=None).status == status, f"{path} is {status}")
+
+    def wait_for_event(self, event, count=1):
+        self.until(lambda: sum(line["event"] == event for line in self.events) >= count, event)
+
+    def until(self, holds, what):
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            with contextlib.suppress(OSError, http.client.HTTPException, json.JSONDecodeError):
+                if holds():
+                    return
+            if not self.alive:
+                break
+            time.sleep(0.05)
+        raise AssertionError(f"not in time: {what}\n{self.log}")
+
+    def ask(self, path="/loans", key=KEY, headers=None, **parameters):
+        """Ask with a GET."""
+        query = urllib.parse.urlencode(parameters)
+        return self.request("GET", f"{path}?{query}" if query else path, key=key, headers=headers)
+
+    def post(self, parameters, path="/loans", key=KEY, headers=None):
+        """Ask with a POST."""
+        body = parameters if isinstance(parameters, bytes) else json.dumps(parameters).encode()
+        return self.request("POST", path, body=body, key=key, headers=headers)
+
+    def request(self, method, target, *, body=None, key=KEY, headers=None):
+        if self.tls:
+            connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=30, context=self.tls)
+        else:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        sent = {"Authorization": f"Bearer {key}"} if key is not None else {}
+        with contextlib.closing(connection):
+            connection.request(method, target, body, {**sent, **(headers or {})})
+            answer = connection.getresponse()
+            return Reply(answer.status, dict(answer.getheaders()), answer.read())

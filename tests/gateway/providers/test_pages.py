@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway.providers.conftest import ROWS
+from gateway.providers.helpers import expect_failure, fetch, http
+from gateway.upstream import Upstream
+from incrowd.gateway.config import Budget, CursorPages, LinkPages, OffsetPages
+from incrowd.gateway.providers.pages import next_link
+
+KINDS = {
+    "offset": OffsetPages(size=7),
+    "offset with total": OffsetPages(size=7, total="/total"),
+    "cursor": CursorPages(next="/next"),
+    "cursor with limit": CursorPages(next="/next", limit="limit", size=7),
+    "link": LinkPages(next="/links/next"),
+    "header": LinkPages(next="header"),
+}
+ONWARD = ["cursor", "link", "header"]
+
+
+def steer(upstream, kind, fault="", **how):
+    upstream.steer(fault, size=7, links="header" if kind == "header" else "body", **how)
+
+
+@pytest.mark.parametrize("send", ["query", "json"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_pages_are_read(upstream, kind, send):
+    steer(upstream, kind)
+    fetched = fetch(http(upstream, send=send, pages=KINDS[kind]), {"race": "White"})
+    assert fetched.rows == [row for row in ROWS if row["race"] == "White"]
+    assert (fetched.complete, fetched.missing, fetched.pages) == (True, "", 2)
+    assert len(upstream.received) == 2
+    for request in upstream.received:
+        sent = json.loads(request["body"]) if send == "json" else dict(request["query"])
+        assert sent["race"] == "White"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+@settings(max_examples=8)
+def test_pages_of_any_size_hold_what_one_page_holds(crowd, kind, data):
+    size = data.draw(st.integers(1, 60), label="size")
+    sent = data.draw(
+        st.fixed_dictionaries({}, optional={"a": st.integers(0, 3), "b": st.sampled_from("xyz")})
+    )
+    pages = {
+        "offset": OffsetPages(size=size),
+        "offset with total": OffsetPages(size=size, total="/total"),
+        "cursor with limit": CursorPages(next="/next", limit="limit", size=size),
+    }.get(kind, KINDS[kind])
+    crowd.steer(size=size, links="header" if kind == "header" else "body")
+    in_pages = fetch(http(crowd, pages=pages), sent)
+    crowd.steer()
+    direct = fetch(http(crowd), sent)
+    assert in_pages.complete
+    assert in_pages.rows == direct.rows == [row for row in CROWD if sent.items() <= row.items()]
+
+
+CROWD = [{"id": number, "a": number * 7 % 4, "b": "xyz"[number * 5 % 3]} for number in range(40)]
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    with Upstream(CROWD) as server:
+        yield server
+
+
+def test_a_full_last_page_costs_a_request_only_without_a_total(upstream):
+    assert fetch(http(upstream, pages=OffsetPages(size=5))).rows == ROWS
+    assert len(upstream.received) == 6
+    upstream.steer()
+    assert fetch(http(upstream, pages=OffsetPages(size=5, total="/total"))).rows == ROWS
+    assert len(upstream.received) == 5
+
+
+def test_pagination_has_the_names_it_is_given(upstream):
+    fetch(http(upstream, pages=OffsetPages(offset="skip", limit="take", size=50)), {"race": "White"})
+    (request,) = upstream.received
+    assert dict(request["query"]) == {"race": "White", "skip": "0", "take": "50"}
+
+
+def test_smaller_pages_than_asked_for_are_read_to_the_total(upstream):
+    upstream.steer(most=4)
+    fetched = fetch(http(upstream, pages=OffsetPages(size=10, total="/total")))
+    assert (fetched.rows, fetched.complete) == (ROWS, True)
+
+
+@pytest.mark.parametrize(
+    ("fault", "total", "words", "rows"),
+    [
+        ("ignores-limit", None, "more rows than a page", ROWS),
+        ("ignores-offset", None, "same page again", ROWS[:10]),
+        ("ignores-offset", "/total", "same page again", ROWS[:10]),
+        ("total-changes", "/total", "changed while", ROWS[:20]),
+        ("total-too-large", "/total", "fewer rows than it counts", ROWS),
+    ],
+)
+def test_offsets_that_do_not_add_up_are_not_a_complete_answer(upstream, fault, total, words, rows):
+    upstream.steer(fault)
+    fetched = fetch(http(upstream, pages=OffsetPages(size=10, total=total)))
+    assert not fetched.complete
+    assert words in fetched.missing
+    assert fetched.rows == rows
+
+
+def test_a_provider_that_ignores_the_limit_and_counts_is_complete(upstream):
+    upstream.steer("ignores-limit")
+    assert fetch(http(upstream, pages=OffsetPages(size=10, total="/total"))).complete
+
+
+def test_an_endless_answer_by_offset_ends_with_the_budget(upstream):
+    upstream.steer("endless")
+    fetched = fetch(http(upstream, pages=OffsetPages(size=1), budget=Budget(rows=5)))
+    assert not fetched.complete
+    assert len(upstream.received) <= 6
+
+
+def test_a_total_that_is_not_there_is_an_error(upstream):
+    upstream.steer("total-missing")
+    expect_failure(
+        http(upstream, pages=OffsetPages(size=10, total="/total")), "provider_error", 502, "'total'"
+    )
+
+
+@pytest.mark.parametrize("kind", ONWARD)
+def test_pages_without_an_end_stop_at_the_budget(upstream, kind):
+    steer(upstream, kind, "endless")
+    fetched = fetch(http(upstream, pages=KINDS[kind], budget=Budget(rows=30)))
+    assert (len(fetched.rows), fetched.complete) == (30, False)
+    assert len(upstream.received) == 31
+
+
+@pytest.mark.parametrize("kind", ONWARD)
+def test_pages_in_a_circle_are_an_error(upstream, kind):
+    steer(upstream, kind, "same-cursor")
+    expect_failure(http(upstream, pages=KINDS[kind]), "provider_error", 502, "comes again")
+    assert len(upstream.received) == 2
+
+
+@pytest.mark.parametrize("kind", ONWARD)
+def test_empty_pages_without_an_end_are_an_error(upstream, kind):
+    steer(upstream, kind, "empty-more")
+    expect_failure(http(upstream, pages=KINDS[kind]), "provider_error", 502, "no end")
+    assert len(upstream.received) <= 101
+
+
+def test_a_cursor_of_another_type_is_an_error(upstream):
+    upstream.steer(size=7)
+    expect_failure(http(upstream, pages=CursorPages(next="/links")), "provider_error", 502, "'next'")
+    expect_failure(http(upstream, pages=CursorPages(next="/truncated")), "provider_error", 502, "'next'")
+    expect_failure(http(upstream, pages=LinkPages(next="/next")), "provider_error", 502, "'next'")
+
+
+@pytest.mark.parametrize("kind", ["link", "header"])
+@pytest.mark.parametrize(
+    "location",
+    [
+        "http://elsewhere.example/rows",
+        "//elsewhere.example/rows",
+        "http://127.0.0.1/rows",
+        "https://127.0.0.1:{port}/rows",
+        "http://localhost:{port}/rows",
+        "http://you:me@127.0.0.1:{port}/rows",
+        "file:///etc/passwd",
+        "javascript:alert(1)",
+        "http://127.0.0.1:nonsense/rows",
+    ],
+)
+def test_a_link_to_somebody_else_is_not_followed(upstream, kind, location):
+    steer(upstream, kind, "foreign-link", location=location.format(port=upstream.port))
+    expect_failure(http(upstream, pages=KINDS[kind]), "provider_error", 502, "link to the next page")
+    assert len(upstream.received) == 1
+
+
+def test_a_link_may_be_absolute_or_relative(upstream):
+    for location in (f"http://127.0.0.1:{upstream.port}/rows?id=3", "/rows?id=3", "?id=3", "rows?id=3#part"):
+        upstream.steer("foreign-link", times=1, location=location)
+        fetched = fetch(http(upstream, pages=LinkPages(next="/links/next")))
+        assert fetched.rows == [*ROWS, ROWS[3]]
+
+
+def test_each_page_is_retried_by_itself(upstream):
+    upstream.steer("status", status=503, times=1, size=7)
+    assert fetch(http(upstream, retries=1, pages=KINDS["cursor"])).rows == ROWS
+    first, again, *others = (request["query"] for request in upstream.received)
+    assert first == again
+    assert len(others) == 3
+
+
+@pytest.mark.parametrize(
+    ("headers", "target"),
+    [
+        (['</a>; rel="next"'], "/a"),
+        (["</a>; rel=next"], "/a"),
+        (["</a>;rel=NEXT;title=x"], "/a"),
+        (['</p>; rel="prev", </n>; rel="next"'], "/n"),
+        (['</p>; rel="prev"; title="rel=next, </x>; rel=next", </n>; rel="next"'], "/n"),
+        (['</p>; rel="prev"', '</n>; title="n"; rel="last next"'], "/n"),
+        (["</a,b;c>; rel=next"], "/a,b;c"),
+        (['</a>; rel="nextish"'], None),
+        (['</a>; title="next"'], None),
+        (["nonsense"], None),
+        ([], None),
+    ],
+)
+def test_the_next_link_is_found_in_headers(headers, target):
+    assert next_link(headers) == target

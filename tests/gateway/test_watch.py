@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import multiprocessing
+import os
+import socket
+import threading
+import time
+from types import SimpleNamespace
+from urllib.request import urlopen
+
+import pytest
+
+from incrowd.errors import BadInputError
+from incrowd.gateway import watch as watch_module
+from incrowd.gateway.watch import Watch, start_metrics
+
+SPAWN = multiprocessing.get_context("spawn")
+
+
+def decision(*, refused=False, rungs=None, dropped=()):
+    return SimpleNamespace(refused=refused, kept={"county": "Essex"}, rungs=rungs or {}, dropped=dropped)
+
+
+def knowing(directory=None):
+    watch = Watch(directory)
+    watch.learn(routes=["/loans"], providers=["loans"], attributes=["race"])
+    return watch
+
+
+@pytest.fixture
+def watch():
+    return knowing()
+
+
+def count(watch, name, **labels):
+    return watch.registry.get_sample_value(f"incrowd_{name}", labels)
+
+
+def label_values(watch):
+    return {
+        value
+        for metric in watch.registry.collect()
+        for sample in metric.samples
+        for label, value in sample.labels.items()
+        if label != "le"
+    }
+
+
+def test_requests_are_counted_by_route_and_status(watch):
+    for status in (200, 200, 404):
+        watch.request("/loans", status, 0.003)
+    assert count(watch, "requests_total", route="/loans", status="200") == 2
+    assert count(watch, "requests_total", route="/loans", status="404") == 1
+    assert count(watch, "request_seconds_bucket", route="/loans", le="0.005") == 3
+    assert count(watch, "request_seconds_bucket", route="/loans", le="0.002") == 0
+    assert count(watch, "request_seconds_count", route="/loans") == 3
+
+
+def test_nothing_unknown_becomes_a_label(watch):
+    before = label_values(watch)
+    watch.request("/secret", 404, 0.1)
+    watch.request("/loans", 299, 0.1)
+    watch.provider_failed("secret", "secret", 0.1)
+    watch.fetched("secret", 1, 1, 0.1)
+    watch.decided(decision(dropped=["secret"]), 0.1)
+    assert label_values(watch) == before
+    assert "Essex" not in before
+    assert count(watch, "requests_total", route="other", status="404") == 1
+    assert count(watch, "requests_total", route="/loans", status="other") == 1
+    assert count(watch, "provider_errors_total", provider="other", code="other") == 1
+    assert count(watch, "dropped_attributes_total", attribute="other") == 1
+
+
+def test_decisions_are_counted_by_outcome(watch):
+    watch.decided(decision(rungs={"county": 0}), 1e-5)
+    watch.decided(decision(rungs={"county": 1}), 1e-5)
+    watch.decided(decision(dropped=["race"]), 1e-5)
+    watch.decided(decision(refused=True, dropped=["race"]), 1e-5)
+    assert count(watch, "decisions_total", outcome="as_asked") == 1
+    assert count(watch, "decisions_total", outcome="generalized") == 2
+    assert count(watch, "decisions_total", outcome="refused") == 1
+    assert count(watch, "dropped_attributes_total", attribute="race") == 2
+    assert count(watch, "decide_seconds_count") == 4
+
+
+def test_providers_are_counted_with_rows_bytes_and_errors(watch):
+    watch.fetched("loans", 10, 1000, 0.02)
+    watch.provider_failed("loans", "provider_timeout", 10.0)
+    assert count(watch, "provider_requests_total", provider="loans") == 2
+    assert count(watch, "provider_rows_total", provider="loans") == 10
+    assert count(watch, "provider_bytes_total", provider="loans") == 1000
+    assert count(watch, "provider_errors_total", provider="loans", code="provider_timeout") == 1
+    assert count(watch, "provider_seconds_count", provider="loans") == 2
+
+
+def test_the_cache_the_ledger_and_reloads_are_counted(watch):
+    watch.cache(found=True)
+    watch.cache(found=False)
+    watch.cache(found=False)
+    watch.ledger_failed()
+    watch.reloaded(good=True)
+    watch.reloaded(good=False)
+    assert count(watch, "cache_requests_total", result="hit") == 1
+    assert count(watch, "cache_requests_total", result="miss") == 2
+    assert count(watch, "ledger_errors_total") == 1
+    assert count(watch, "reloads_total", result="ok") == 1
+    assert count(watch, "reloads_total", result="bad") == 1
+
+
+def test_learning_again_keeps_the_counts(watch):
+    watch.request("/loans", 200, 0.1)
+    watch.learn(routes=["/loans", "/houses"], providers=["loans"], attributes=[])
+    watch.request("/loans", 200, 0.1)
+    watch.request("/houses", 200, 0.1)
+    assert count(watch, "requests_total", route="/loans", status="200") == 2
+    assert count(watch, "requests_total", route="/houses", status="200") == 1
+
+
+def work(directory, requests, done=None, stop=None):
+    """Be a worker: answer some requests, and perhaps stay alive."""
+    watch = knowing(directory)
+    for _ in range(requests):
+        watch.request("/loans", 200, 0.003)
+    if done is not None:
+        done.set()
+        stop.wait(60)
+
+
+def scrape(server):
+    with urlopen(f"http://127.0.0.1:{server.port}/metrics", timeout=10) as answer:
+        lines = answer.read().decode().splitlines()
+    return dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+
+
+REQUESTS = 'incrowd_requests_total{route="/loans",status="200"}'
+BUCKET = 'incrowd_request_seconds_bucket{le="0.005",route="/loans"}'
+COUNT = 'incrowd_request_seconds_count{route="/loans"}'
+
+
+def run_worker(directory, requests):
+    worker = SPAWN.Process(target=work, args=(directory, requests))
+    worker.start()
+    worker.join(60)
+    assert worker.exitcode == 0
+
+
+def test_workers_counts_are_added_up_and_outlive_them(tmp_path):
+    directory = tmp_path / "metrics"
+    server = start_metrics("127.0.0.1", 0, directory)
+    done, stop = SPAWN.Event(), SPAWN.Event()
+    living = SPAWN.Process(target=work, args=(directory, 3, done, stop))
+    try:
+        living.start()
+        assert done.wait(60)
+        for requests, total in ((2, 5), (4, 9)):
+            run_worker(directory, requests)
+            for _ in range(
+                2
+            ):  # the first scrape folds the dead worker's files, the second reads what it left
+                found = scrape(server)
+                assert [float(found[name]) for name in (REQUESTS, BUCKET, COUNT)] == [total] * 3
+        processes = {file.stem.rpartition("_")[2] for file in directory.glob("*.db")}
+        assert processes == {"0", str(living.pid)}
+    finally:
+        stop.set()
+        living.join(60)
+        server.close()
+    assert directory.stat().st_mode & 0o777 == 0o700
+
+
+def test_scrapes_at_once_count_a_dead_worker_once(tmp_path, monkeypatch):
+    def write_slowly(file, sums, write=watch_module._write):
+        time.sleep(0.05)
+        write(file, sums)
+
+    monkeypatch.setattr(watch_module, "_write", write_slowly)
+    server = start_metrics("127.0.0.1", 0, tmp_path)
+    try:
+        run_worker(tmp_path, 7)
+        found = []
+        threads = [threading.Thread(target=lambda: found.append(scrape(server))) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [float(counts[REQUESTS]) for counts in found] == [7.0] * 8
+    finally:
+        server.close()
+
+
+def test_a_new_run_starts_from_nothing_and_half_made_files_do_no_harm(tmp_path):
+    (tmp_path / "counter_0.db").write_bytes(b"left over")
+    server = start_metrics("127.0.0.1", 0, tmp_path)
+    try:
+        (tmp_path / f"counter_{os.getpid()}.db").touch()
+        assert scrape(server) == {}
+    finally:
+        server.close()
+
+
+def test_a_port_that_is_taken_is_said_in_one_line(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(BadInputError, match=f"metrics: cannot listen on 127.0.0.1, port {port} "):
+            start_metrics("127.0.0.1", port, tmp_path)

@@ -1,0 +1,141 @@
+"""The strategies as kernels against their definition, with numbers up to the edge of 64 bits."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from incrowd.online.choose import (
+    BRUTE_FORCE,
+    FITS,
+    NONE,
+    TOO_LARGE,
+    _compared,
+    choose,
+    only_if_private,
+)
+from online.naive import choice
+
+STRATEGIES = {"brute-force": BRUTE_FORCE} | FITS
+LARGEST = 2**63 - 1
+
+
+@numba.njit
+def compared(top, bottom, other_top, other_bottom):
+    """Call it as kernels do: it has no face to Python."""
+    return _compared(top, bottom, other_top, other_bottom)
+
+
+SHAPES = st.lists(st.integers(2, 4), max_size=4).filter(lambda shape: math.prod(shape) <= 64)
+
+
+@st.composite
+def asked(draw):
+    """Return shape, counts (lattices x (totals, guesses) x states), and minima, all small so that many are equal."""
+    shape = tuple(draw(SHAPES))
+    lattices, policies = draw(st.integers(1, 3)), draw(st.integers(1, 2))
+    most = draw(st.sampled_from([2, 4, 30]))
+    totals = st.integers(0, most)
+    rows = []
+    for _ in range(lattices):
+        total = [draw(totals) for _ in range(math.prod(shape))]
+        rows.append(
+            [
+                total,
+                *(
+                    [n * draw(st.integers(1, 4)) - draw(st.integers(0, 1)) * (n > 1) for n in total]
+                    for _ in range(policies)
+                ),
+            ]
+        )
+    minima = [draw(st.fractions(1, 3, max_denominator=4)) for _ in range(policies)]
+    return shape, np.array(rows, dtype=np.int64), minima
+
+
+def as_minima(fractions):
+    return np.array([(each.numerator, each.denominator, 2**31) for each in fractions], dtype=np.int64)
+
+
+def scores(shape, counts, minima):
+    """Return the least G / Gmin of each state, plainly."""
+    found = {}
+    for state, rungs in enumerate(product(*map(range, shape))):
+        each = [
+            Fraction(int(lattice[place, state]), int(lattice[0, state])) / minimum
+            if lattice[0, state]
+            else Fraction(0)
+            for lattice in counts
+            for place, minimum in enumerate(minima, start=1)
+        ]
+        found[rungs] = min(each)
+    return found
+
+
+def number(shape, rungs):
+    return NONE if rungs is None else list(product(*map(range, shape))).index(rungs)
+
+
+@given(
+    asked(), st.sampled_from(list(STRATEGIES)), st.lists(st.integers(0, 2**32 - 1), min_size=16, max_size=16)
+)
+def test_every_strategy_is_its_definition(case, strategy, draws):
+    shape, counts, minima = case
+    by_state = scores(shape, counts, minima)
+    expected, ran_out = choice(strategy, shape, by_state.__getitem__, draws)
+    found = choose(
+        counts,
+        np.array(shape, dtype=np.int64),
+        as_minima(minima),
+        STRATEGIES[strategy],
+        np.array(draws, dtype=np.uint32),
+    )
+    assert found == (number(shape, expected), ran_out)
+
+
+@given(asked(), st.data())
+def test_a_state_fixed_in_advance_is_sent_only_if_it_is_private(case, data):
+    shape, counts, minima = case
+    by_state = scores(shape, counts, minima)
+    rungs = data.draw(st.sampled_from(list(by_state)))
+    state = number(shape, rungs)
+    expected = state if by_state[rungs] >= 1 else NONE
+    assert only_if_private(counts, as_minima(minima), state) == expected
+
+
+@given(*[st.integers(0, LARGEST), st.integers(1, LARGEST)] * 2)
+@example(LARGEST, LARGEST - 1, LARGEST - 1, LARGEST - 2)
+@example(7 * 10**17, 3 * 10**17, 7, 3)
+@example(2**31, 2**31 - 1, 2**31 - 1, 2**31 - 2)
+@example(0, LARGEST, 1, LARGEST)
+@example(0, 5, 0, 2**40)
+def test_fractions_are_compared_exactly(top, bottom, other_top, other_bottom):
+    one, other = Fraction(top, bottom), Fraction(other_top, other_bottom)
+    assert compared(top, bottom, other_top, other_bottom) == (one > other) - (one < other)
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_neighbours_at_the_edge_of_64_bits_are_told_apart(shift):
+    """G of two states differs in the 18th digit; doubles take them for equal."""
+    rows = 10**9
+    minimum = Fraction(2 * 10**9 + 1, 10**9)
+    guesses = [10 * rows, 3 * rows + 1 + shift, 3 * rows + 2 - shift, rows]
+    counts = np.array([[[rows] * 4, guesses]], dtype=np.int64)
+    minima = np.array([(minimum.numerator, minimum.denominator, rows)], dtype=np.int64)
+    chosen, _ = choose(counts, np.array([2, 2]), minima, BRUTE_FORCE, np.zeros(0, np.uint32))
+    assert chosen == (2 if shift else 1)
+
+
+def test_what_could_leave_64_bits_is_said_and_not_reckoned():
+    minima = np.array([(5, 2, 100), (5, 2, 10)], dtype=np.int64)
+    sizes, draws = np.array([2]), np.zeros(0, np.uint32)
+    for totals, expected in (([1, 10], 0), ([11, 2], TOO_LARGE), ([1, 11], TOO_LARGE)):
+        counts = np.array([[[1, 1], [3, 3], [3, 3]], [totals, [99, 99], [99, 99]]], dtype=np.int64)
+        assert choose(counts, sizes, minima, BRUTE_FORCE, draws)[0] == expected
+        assert only_if_private(counts, minima, 0) == expected

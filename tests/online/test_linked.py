@@ -1,0 +1,268 @@
+"""Linked queries: after every query that is sent, every belief that the provider may hold is private."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, deque
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+from incrowd.errors import IncrowdError
+from incrowd.online import STRATEGIES, Policy, decide, fixed_codes, is_private, parse_policies
+from incrowd.online.counters import Scan, choose_counter
+from incrowd.online.linked import ToldError, TooManyToldError, linked_lattices, stored, told_nodes
+from online.naive import climb, height, make_table
+
+NAMES = ("a", "b", "c", "x")
+COARSER = {value: (value // 2, value // 4) for value in range(6)}
+KEY = b"a key of sixteen bytes or more"
+
+
+class Model:
+    """What a provider knows, as plainly as it can be written: a set of values for each thing it was told."""
+
+    def __init__(self, names, rows, ladders, minimum):
+        self.people = [dict(zip(names, row, strict=True)) for row in rows]
+        self.ladders = ladders
+        self.minimum = minimum
+
+    def values_under(self, name, value, rung, domain):
+        wanted = climb(self.ladders, name, value, rung)
+        return frozenset(other for other in domain if climb(self.ladders, name, other, rung) == wanted)
+
+    def is_private(self, believed):
+        """Count the people who agree with a set of values for each attribute."""
+        found = Counter(
+            person["x"]
+            for person in self.people
+            if all(person[name] in values for name, values in believed.items())
+        )
+        guesses = sum(place * count for place, (_, count) in enumerate(found.most_common(), start=1))
+        return found.total() > 0 and Fraction(guesses, found.total()) >= self.minimum
+
+    def stays_private(self, told):
+        """Try every combination; `told` has for each attribute the sets of values that were ever told."""
+        smallest = {
+            name: [values for values in sets if not any(other < values for other in sets)]
+            for name, sets in told.items()
+        }
+        return all(
+            self.is_private(dict(zip(smallest, believed, strict=True)))
+            for believed in product(*smallest.values())
+        )
+
+
+def with_more(told, more):
+    """Return what was told together with what is sent now."""
+    return {name: {*told.get(name, ()), *more.get(name, ())} for name in {*told, *more}}
+
+
+def made_case(seed):
+    """Return a table, a query and a past that is private now and then: few values, many rows."""
+    random_ = random.Random(seed)
+    ladders = dict.fromkeys(random_.sample("abc", random_.randrange(3)), COARSER)
+    values = {name: random_.randint(2, 6) for name in "abc"}
+    rows = [
+        (*(random_.randrange(values[name]) for name in "abc"), random_.randrange(3))
+        for _ in range(random_.choice([20, 60, 200]))
+    ]
+    query = {name: random_.randrange(values[name]) for name in "abc" if random_.random() < 2 / 3}
+    past = set()
+    for _ in range(random_.randrange(5)):
+        name = random_.choice("aab")
+        rung = random_.randrange(height(ladders, name))
+        past.add((name, random_.randrange(values[name]), rung))
+    minimum = random_.choice([Fraction(1), Fraction(5, 4), Fraction(3, 2), Fraction(5, 3)])
+    return rows, ladders, query, past, minimum
+
+
+def outcomes(rows, ladders, query, past, minimum, *, memory):
+    """Yield for each state of a query whether it is private, by the model and by the lattices."""
+    table = make_table(NAMES, rows, domains=dict.fromkeys(NAMES, range(6)), ladders=ladders)
+    model = Model(NAMES, rows, ladders, minimum)
+    disclosed, told = {}, {}
+    for name, value, rung in past:
+        disclosed.setdefault(name, set()).add(f"{rung}/{climb(ladders, name, value, rung)}")
+        told.setdefault(name, set()).add(model.values_under(name, value, rung, range(6)))
+    counter = choose_counter(table, ["x"], memory=memory)
+    lattices = linked_lattices(counter, query, ["x"], told_nodes(disclosed, table.schema))
+    for state, rungs in enumerate(product(*(range(height(ladders, name) + 1) for name in query))):
+        sent = {
+            name: {model.values_under(name, value, rung, range(6))}
+            for (name, value), rung in zip(query.items(), rungs, strict=True)
+            if rung < height(ladders, name)
+        }
+        expected = model.stays_private(sent) and model.stays_private(with_more(told, sent))
+        found = all(
+            is_private(int(lattice.guesses["x"][state]), int(lattice.totals[state]), minimum)
+            for lattice in lattices
+        )
+        yield expected, found
+
+
+@pytest.mark.parametrize("memory", [0, 10**9], ids=["scan", "cube"])
+def test_a_state_is_private_exactly_if_every_belief_is(memory):
+    seen = Counter()
+    for seed in range(600):
+        for expected, found in outcomes(*made_case(seed), memory=memory):
+            assert expected == found, f"seed {seed}"
+            seen[expected] += 1
+    assert min(seen.values()) > 1000  # of either kind
+
+
+TINY = {
+    "disagreeing": [(0, 0, 0), (0, 1, 1), (1, 0, 1), (1, 1, 0), (0, 2, 0), (0, 2, 1), (1, 2, 0), (0, 0, 1)],
+    "skewed": [(0, 0, 0)] * 3 + [(0, 1, 1), (0, 1, 0), (1, 1, 1), (1, 2, 0), (1, 2, 2), (0, 2, 2)],
+    "plain": [(a, b, x) for a in range(2) for b in range(4) for x in range(2)],
+}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("rows", TINY.values(), ids=TINY)
+def test_every_sequence_of_queries_stays_private(rows, strategy):
+    """Everything a provider can ever have been told by up to four queries, whatever they are."""
+    names, minimum = ("a", "b", "x"), Fraction(3, 2)
+    ladders = {"b": {value: (value // 2,) for value in range(4)}}
+    table = make_table(names, rows, domains={"b": range(4)}, ladders=ladders)
+    counter, policies = Scan(table), [Policy("x", minimum)]
+    model = Model(names, rows, ladders, minimum)
+    queries = [
+        {name: value for name, value in (("a", a), ("b", b)) if value is not None}
+        for a, b in product([None, 0, 1], [None, 0, 1, 2, 3])
+    ]
+    start = frozenset()
+    waiting, seen, sent = deque([(start, 0)]), {start}, 0
+    while waiting:
+        past, length = waiting.popleft()
+        disclosed = {name: {text for other, text in past if other == name} for name, _ in past}
+        told = told_nodes(disclosed, table.schema)
+        for query in queries:
+            fixed = fixed_codes(query, table.schema, policies)
+            lattices = linked_lattices(counter, fixed, ["x"], told)
+            decision = decide(query, table.schema, lattices, policies, strategy=strategy, key=KEY)
+            if decision.refused:
+                continue
+            sent += 1
+            now = past | frozenset(stored(decision.sent_nodes, table.schema).items())
+            if now not in seen and length < 3:
+                seen.add(now)
+                waiting.append((now, length + 1))
+            known = {}
+            for name, text in now:
+                rung, value = text.split("/")
+                group = {other for other in range(4) if str(climb(ladders, name, other, int(rung))) == value}
+                known.setdefault(name, set()).add(frozenset(group))
+            assert model.stays_private(known)
+    assert sent > len(queries)
+
+
+TABLE = make_table(
+    ("county", "race", "income"),
+    [
+        (county, race, income)
+        for county in ("Essex", "Dukes", "Kent")
+        for race in (1, 2)
+        for income in ("low", "middle", "high")
+    ],
+    ladders={"county": {"Essex": ["MA"], "Dukes": ["MA"], "Kent": ["RI"]}},
+)
+SCHEMA = TABLE.schema
+DUKES, ESSEX, KENT = range(3)
+
+
+def test_what_is_stored_is_read_back():
+    nodes = {"county": (ESSEX, 1), "race": (1, 0)}
+    texts = stored(nodes, SCHEMA)
+    assert texts == {"county": "1/MA", "race": "0/2"}
+    disclosed = {name: frozenset({text}) for name, text in texts.items()}
+    assert told_nodes(disclosed, SCHEMA) == {"county": ((DUKES, 1),), "race": ((1, 0),)}
+
+
+def test_values_with_a_slash_are_read_back():
+    table = make_table(("a", "x"), [("1/2", 0), ("/", 0), ("", 1)])
+    for code in range(3):
+        texts = {name: {text} for name, text in stored({"a": (code, 0)}, table.schema).items()}
+        assert told_nodes(texts, table.schema) == {"a": ((code, 0),)}
+
+
+def test_the_finer_absorbs_the_coarser():
+    told = told_nodes({"county": {"1/MA", "0/Essex", "1/RI", "0/Dukes"}}, SCHEMA)
+    assert told == {"county": ((DUKES, 0), (ESSEX, 0), (KENT, 1))}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("county", "0/Secretshire"),
+        ("county", "1/Essex"),
+        ("county", "0/MA"),
+        ("county", "2/MA"),
+        ("county", "-1/MA"),
+        ("county", "Essex"),
+        ("county", "²/MA"),
+        ("county", ""),
+        ("race", "1/1"),
+        ("town", "0/Salem"),
+    ],
+)
+def test_what_the_table_no_longer_knows_stops_everything(name, text):
+    with pytest.raises(ToldError, match=f"attribute '{name}' had a value.*or wait") as error:
+        told_nodes({"race": {"0/1"}, name: {text}}, SCHEMA)
+    assert isinstance(error.value, IncrowdError)
+    assert "\n" not in str(error.value)
+    assert not any(word in str(error.value) for word in ("Secretshire", "Essex", "MA", "Salem"))
+
+
+def test_coarser_values_that_read_the_same_cannot_be_told_apart():
+    table = make_table(("a", "x"), [(1, 0), (2, 0)], ladders={"a": {1: [7], 2: ["7"]}})
+    with pytest.raises(ToldError, match="attribute 'a'"):
+        told_nodes({"a": {"1/7"}}, table.schema)
+
+
+def test_without_a_past_there_is_the_query_alone():
+    for told in ({}, {"race": ()}):
+        [alone] = linked_lattices(Scan(TABLE), {"county": ESSEX}, ["income"], told)
+        assert alone.totals.tolist() == [6, 12, 18]
+
+
+def test_all_lattices_have_the_shape_of_the_query():
+    told = told_nodes({"race": {"0/1"}, "county": {"0/Kent"}}, SCHEMA)
+    alone, kent, essex = linked_lattices(Scan(TABLE), {"county": ESSEX}, ["income"], told)
+    assert alone.shape == kent.shape == essex.shape == (3,)
+    assert kent.totals.tolist() == [3, 3, 3]
+    assert essex.totals.tolist() == [3, 6, 18]  # where the county is not sent, it is the query alone
+
+
+def test_a_protected_attribute_that_was_told_is_known_already():
+    told = told_nodes({"race": {"0/1"}}, SCHEMA)
+    with pytest.raises(ToldError, match="'race' is protected now but was told") as error:
+        linked_lattices(Scan(TABLE), {"county": ESSEX}, ["income", "race"], told)
+    assert "\n" not in str(error.value)
+
+
+def test_too_many_ways_to_believe_are_refused():
+    names = [f"q{number}" for number in range(7)]
+    table = make_table([*names, "x"], [(0,) * 8, (1,) * 8])
+    both = {name: {"0/0", "0/1"} for name in names}
+    told = told_nodes({name: both[name] for name in names[:6]}, table.schema)
+    assert len(linked_lattices(Scan(table), {}, ["x"], told)) == 1 + 64
+    with pytest.raises(TooManyToldError, match=r"more than 64 ways.*wait"):
+        linked_lattices(Scan(table), {}, ["x"], told_nodes(both, table.schema))
+
+
+def test_a_stricter_policy_finds_the_past_too_telling():
+    """What was told cannot be taken back: nothing more is sent, not even a query for everything."""
+    rows = [(0, 0), (0, 1), (1, 2), (1, 3)]
+    table = make_table(("a", "x"), rows)
+    told = told_nodes({"a": {"0/0"}}, table.schema)
+    for protect, refused in (("x:l=2", False), ("x:l=3", True)):
+        policies = parse_policies([protect])
+        lattices = linked_lattices(Scan(table), {}, ["x"], told)
+        assert decide({}, table.schema, lattices, policies).refused is refused
+
+
+def test_a_domain_that_grew_still_knows_the_past():
+    grown = make_table(("county", "x"), [("Essex", 0)], domains={"county": ["Salem", "Essex", "Dukes"]})
+    assert told_nodes({"county": {"0/Essex"}}, grown.schema) == {"county": ((1, 0),)}
