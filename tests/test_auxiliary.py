@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from incrowd.auxiliary import load_auxiliary, read_ladder, read_table
+from incrowd.auxiliary import load_auxiliary, read_ladder, read_table, write_made_table
 from incrowd.errors import BadInputError
+from incrowd.online.made import made_loans
 
 PEOPLE = "county,age,zip\nEssex,39,01234\nDukes, 40,01235\n Essex ,39,01234\n"
 LADDER = "Essex;Massachusetts;*\nDukes;Massachusetts;*\n"
@@ -215,3 +216,33 @@ def test_the_adult_table_is_read(data_dir):
     assert table.schema["income"].domain == ("<=50K", ">50K")
     assert len(table.schema["race"].domain) == 5
     assert table.schema["age"].domain[0] == 17
+
+
+@pytest.mark.parametrize("name", ["made.csv", "made.parquet"])
+def test_a_made_table_is_read_back_as_it_was_made(tmp_path, name):
+    file = tmp_path / name
+    write_made_table(file, rows=500, seed=3)
+    made, read = made_loans(500, 3), load_auxiliary(file)
+    assert read.rows == 500
+    for column in made.column_names:
+        attribute = read.schema[column]
+        assert [attribute.domain[code] for code in read.columns[column]] == made[column].to_pylist()
+
+
+def test_a_made_table_replaces_nothing_unasked(tmp_path):
+    file = tmp_path / "made.csv"
+    file.write_text("mine")
+    with pytest.raises(BadInputError, match="exists; choose another name"):
+        write_made_table(file, rows=5)
+    assert file.read_text() == "mine"
+    write_made_table(file, rows=5, overwrite=True)
+    assert len(file.read_text().splitlines()) == 6
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "line"), [("a.txt", 5, "name it so"), ("a.csv", 0, "loans must be at least 1")]
+)
+def test_what_no_table_can_be_made_of(tmp_path, name, rows, line):
+    with pytest.raises(BadInputError, match=line):
+        write_made_table(tmp_path / name, rows=rows)
+    assert not (tmp_path / name).exists()

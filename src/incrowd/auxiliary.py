@@ -18,9 +18,11 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from incrowd.errors import BadInputError, nearest
+from incrowd.folder import appearing, check_free
+from incrowd.online.made import made_loans
 from incrowd.online.schema import AuxiliaryTable, encode, schema_of, text_of
 
-__all__ = ["load_auxiliary", "read_ladder", "read_table"]
+__all__ = ["load_auxiliary", "read_ladder", "read_table", "write_made_table"]
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".data": ","}
 _TOP = "*"
@@ -67,6 +69,21 @@ def load_auxiliary(
         return encode(table, schema)
     except BadInputError as error:
         raise BadInputError(f"{file}: {error}") from None
+
+
+def write_made_table(file: Path, *, rows: int, seed: int = 0, overwrite: bool = False) -> None:
+    """Write a made-up table of people who asked for a loan; it appears at `file` only when it is whole."""
+    if rows < 1:
+        raise BadInputError(f"loans must be at least 1 (got {rows})")
+    if file.suffix not in {".csv", ".parquet"}:
+        raise BadInputError(f"{file}: a table is written as .csv or .parquet; name it so")
+    check_free(file, force=overwrite, ours=Path.is_file, what="table")
+    table = made_loans(rows, seed)
+    with appearing(file, replaces=Path.is_file if overwrite else None) as draft:
+        if file.suffix == ".csv":
+            pacsv.write_csv(table, draft)
+        else:
+            pq.write_table(table, draft)
 
 
 def read_table(

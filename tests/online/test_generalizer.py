@@ -442,6 +442,11 @@ def test_values_are_known_by_their_text():
     assert all(ask({"a": value}, policies, flags).kept == {"a": True} for value in (True, "true"))
     with pytest.raises(BadInputError, match="no such value"):
         ask({"a": 1}, policies, flags)
+    numbers = make_table(("a", "x"), [(1, 0), (0, 1)])
+    assert numbers.schema == flags.schema  # as True == 1, and yet their texts differ
+    assert ask({"a": "1"}, policies, numbers).kept == {"a": 1}
+    with pytest.raises(BadInputError, match="no such value"):
+        ask({"a": "true"}, policies, numbers)
 
 
 def test_policies_that_change_hands_are_not_mixed_up():

@@ -191,18 +191,33 @@ def methods(as_json: bool) -> None:  # noqa: FBT001
         show_methods(described)
 
 
-@click.command(short_help="Make up a query log of any size.")
-@click.option("--users", type=int, help="How many users.")
-@click.option("--lines", type=int, help="How many lines, instead of --users.")
+@click.command(short_help="Make up a query log of any size, or a table of people.")
+@click.option("--users", type=int, help="A log of how many users.")
+@click.option("--lines", type=int, help="A log of how many lines, instead of --users.")
+@click.option("--loans", type=int, help="A table of how many people who asked for a loan, instead of a log.")
 @click.option("--out", type=FILE, required=True, help="File to write; .gz and .zst are compressed.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same bytes.")
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @json_option
-def synth(users: int | None, lines: int | None, out: Path, seed: int, force: bool, as_json: bool) -> None:  # noqa: FBT001
-    """Write a made-up log in AOL's format: nobody in it exists."""
+def synth(
+    users: int | None,
+    lines: int | None,
+    loans: int | None,
+    out: Path,
+    seed: int,
+    force: bool,  # noqa: FBT001
+    as_json: bool,  # noqa: FBT001
+) -> None:
+    """Write a made-up log in AOL's format: nobody in it exists.
+
+    With --loans instead, a made-up table of people for 'incrowd generalize' and 'incrowd gateway': .csv or .parquet.
+    """
     from incrowd.cli.watch import Watch
     from incrowd.logs.synth import write_log
 
+    if loans is not None:
+        _write_loans(loans, users or lines, out, seed, force=force, as_json=as_json)
+        return
     with Watch() as watch:
         watch.step("synth")
         made = write_log(out, users=users, lines=lines, seed=seed, overwrite=force, progress=watch.reading)
@@ -212,6 +227,19 @@ def synth(users: int | None, lines: int | None, out: Path, seed: int, force: boo
         click.echo(
             f"{out}: {made.lines:,} lines of {made.users:,} made-up users, {made.bytes / 1e6:,.1f} MB of text"
         )
+
+
+def _write_loans(rows: int, others: int | None, out: Path, seed: int, *, force: bool, as_json: bool) -> None:
+    from incrowd.auxiliary import write_made_table
+    from incrowd.errors import BadInputError
+
+    if others is not None:
+        raise BadInputError("give one of --users, --lines and --loans, and not more")
+    write_made_table(out, rows=rows, seed=seed, overwrite=force)
+    if as_json:
+        print_json({"rows": rows, "bytes": out.stat().st_size, "out": str(out)})
+    else:
+        click.echo(f"{out}: {rows:,} made-up people who asked for a loan")
 
 
 @click.command("show", short_help="Print a taxonomy's shape.")

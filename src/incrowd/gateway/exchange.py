@@ -38,10 +38,10 @@ class Request:
 
     @property
     def key(self) -> str:
-        """The person's key."""
+        """The person's key, a character for each byte."""
         scheme, _, key = self.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and key:
-            return key.strip()
+            return key.strip(" \t")
         if "x-api-key" in self.headers:
             return self.headers["x-api-key"]
         raise unauthorized()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+from incrowd.gateway.answer import LARGEST_OFFSET
+from incrowd.gateway.asking import MOST_PARAMETERS
 from incrowd.gateway.config import Config, Route
+from incrowd.gateway.problems import STATUSES
 from incrowd.version import __version__
 
 __all__ = ["describe_api"]
@@ -21,11 +25,12 @@ _PROBLEMS = {
     "504": "The provider took too long",
 }
 _PREVIEW_PROBLEMS = ("400", "401", "403", "413", "429", "500", "503")
+_FRACTION = {"type": "string", "pattern": "^[0-9]+(/[0-9]+)?$"}
 _GUESSES = {
     "type": "object",
     "additionalProperties": {
         "type": "object",
-        "properties": {name: {"type": "string"} for name in ("needed", "before", "after")},
+        "properties": dict.fromkeys(("needed", "before", "after"), _FRACTION),
         "required": ["needed", "before", "after"],
     },
 }
@@ -61,32 +66,55 @@ _PROBLEM = {
     "properties": {
         "error": {
             "type": "object",
-            "properties": {name: {"type": "string"} for name in ("code", "message", "request")},
+            "properties": {
+                "code": {"enum": list(STATUSES)},
+                "message": {"type": "string"},
+                "request": {"type": "string", "description": "What the log calls this request"},
+            },
             "required": ["code", "message", "request"],
         }
     },
     "required": ["error"],
 }
 _VALUE = {"type": ["string", "number", "boolean", "null"]}
+_ALSO_TEXT = {"type": ["integer", "string", "null"], "pattern": "^[0-9]{0,16}$"}
+_SORTING = "Fields by comma, the most important first; - before a field to begin with its largest"
+_ALIVE = {"type": "object", "properties": {"status": {"const": "alive"}}, "required": ["status"]}
+_READY = {
+    "type": "object",
+    "properties": {
+        "status": {"const": "ready"},
+        "counting": {"type": "string", "description": "How guesses are counted"},
+        "providers": {"type": "object", "additionalProperties": {"type": "boolean"}},
+    },
+    "required": ["status", "counting", "providers"],
+}
 
 
 def describe_api(config: Config) -> dict[str, Any]:
     """Return the OpenAPI description of a gateway."""
-    paths: dict[str, Any] = {}
+    paths = {
+        "/": _open("The page where people see what would be sent", "text/html", {"type": "string"}),
+        "/openapi.json": _open("This description", "application/json", {"type": "object"}),
+        "/healthz": _open("Is the process alive?", "application/json", _ALIVE),
+        "/readyz": _open("Can it answer?", "application/json", _READY),
+    }
+    paths["/readyz"]["get"]["responses"]["503"] = _json(_PROBLEMS["503"], "Problem")
     for route in config.routes:
         paths[route.path] = _operations(route, preview=False)
         paths[f"/preview{route.path}"] = _operations(route, preview=True)
-    for path, summary in (("/healthz", "Is the process alive?"), ("/readyz", "Can it answer?")):
-        paths[path] = {"get": {"summary": summary, "security": [], "responses": _probe(path)}}
     return {
         "openapi": "3.1.0",
         "info": {"title": "incrowd gateway", "version": __version__},
         "paths": paths,
         "components": {
             "schemas": {"Answer": _ANSWER, "Privacy": _PRIVACY, "Problem": _PROBLEM},
-            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "header": {"type": "apiKey", "in": "header", "name": "X-Api-Key"},
+            },
         },
-        "security": [{"key": []}],
+        "security": [{"bearer": []}, {"header": []}],
     }
 
 
@@ -115,34 +143,45 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
     ]
     return [
         *known,
-        {"name": "sort", "in": "query", "description": _sorting(route), "schema": {"type": "string"}},
-        {"name": "offset", "in": "query", "schema": {"type": "integer", "minimum": 0}},
-        {"name": "limit", "in": "query", "schema": _limit(route)},
+        {"name": "sort", "in": "query", "description": _SORTING, "schema": _sort(route)},
+        {"name": "offset", "in": "query", "allowEmptyValue": True, "schema": _offset()},
+        {"name": "limit", "in": "query", "allowEmptyValue": True, "schema": _limit(route)},
     ]
 
 
 def _body(route: Route) -> dict[str, Any]:
     properties: dict[str, Any] = dict.fromkeys(route.parameters, _VALUE)
     properties |= {
-        "sort": {"type": "string", "description": _sorting(route)},
-        "offset": {"type": "integer", "minimum": 0},
-        "limit": _limit(route),
+        "sort": _sort(route) | {"type": ["string", "null"], "description": _SORTING},
+        "offset": _offset() | _ALSO_TEXT,
+        "limit": _limit(route) | _ALSO_TEXT,
     }
-    schema = {"type": "object", "properties": properties}
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": _VALUE,
+        "maxProperties": MOST_PARAMETERS,
+    }
     return {"required": True, "content": {"application/json": {"schema": schema}}}
+
+
+def _offset() -> dict[str, Any]:
+    return {"type": "integer", "minimum": 0, "maximum": LARGEST_OFFSET, "default": 0}
 
 
 def _limit(route: Route) -> dict[str, Any]:
     return {"type": "integer", "minimum": 1, "maximum": route.page.most, "default": route.page.size}
 
 
-def _sorting(route: Route) -> str:
-    return f"Fields by comma, - for falling; any of: {', '.join(route.sort) or 'none'}"
+def _sort(route: Route) -> dict[str, Any]:
+    field = f"-?({'|'.join(map(re.escape, route.sort))})"
+    return {"type": "string", "pattern": f"^({field}(,{field})*)?$" if route.sort else "^$"}
 
 
-def _probe(path: str) -> dict[str, Any]:
-    fine = {"200": {"description": "Yes", "content": {"application/json": {"schema": {"type": "object"}}}}}
-    return fine if path == "/healthz" else fine | {"503": _json("Not now", "Problem")}
+def _open(summary: str, media: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """Describe a path that everybody may read."""
+    fine = {"description": "As asked", "content": {media: {"schema": schema}}}
+    return {"get": {"summary": summary, "security": [], "responses": {"200": fine}}}
 
 
 def _json(description: str, schema: str) -> dict[str, Any]:

@@ -39,6 +39,8 @@ _MOST_PLANS = 256
 _DRAW = np.dtype(">u4")
 _NO_DRAWS = np.zeros(0, dtype=np.uint32)
 
+Lookups = tuple[tuple[str, dict[str, int], Attribute], ...]
+
 
 def generalize(
     query: Mapping[str, object],
@@ -134,13 +136,13 @@ class _Plan:
         if not self.protected or len(set(self.protected)) < len(self.protected):
             raise BadInputError("policies must protect at least one attribute, and each only once")
         self.minima = np.array([_minimum(schema, policy) for policy in policies], dtype=np.int64)
-        self._lookups = _lookups(schema)
+        self.lookups = _lookups(schema)
         self.values = {each.name: (each.domain, *each.ladder) for each in schema.attributes}
 
     def codes(self, query: Mapping[str, object]) -> tuple[dict[str, int], Sequence[str]]:
         """Return the codes of the values that may be sent, in the schema's order, and the protected ones' names."""
         codes = {}
-        for name, by_text, attribute in self._lookups:
+        for name, by_text, attribute in self.lookups:
             value = query.get(name)
             if value is not None:
                 code = by_text.get(value) if value.__class__ is str else None
@@ -184,9 +186,12 @@ def _too_many_digits(attribute: str) -> BadInputError:
     )
 
 
-@lru_cache(maxsize=16)
-def _lookups(schema: Schema) -> tuple[tuple[str, dict[str, int], Attribute], ...]:
-    """Return for each attribute the codes of its values by their text."""
+def _lookups(schema: Schema) -> Lookups:
+    """Return for each attribute the codes of its values by their text; all plans of a schema share them."""
+    # By identity: equal schemas may have different texts, as True == 1.
+    for plan in list(_plans.values()):
+        if plan.schema is schema:
+            return plan.lookups
     return tuple(
         (each.name, {text_of(value): code for code, value in enumerate(each.domain)}, each)
         for each in schema.attributes

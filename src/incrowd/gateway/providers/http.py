@@ -146,8 +146,10 @@ class HttpSource:
             raise TryAgainError(ProviderError.unreachable()) from None
         except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, ConnectionError):
             raise TryAgainError(ProviderError("the provider's answer broke off")) from None
-        except (aiohttp.ClientError, ValueError):
+        except aiohttp.ClientError:
             raise ProviderError("the provider's answer is not proper HTTP") from None
+        except ValueError:
+            raise ProviderError("a header cannot be passed on to the provider") from None
 
     def _read(self, answer: bytes, links: Sequence[str]) -> tuple[Page, bool]:
         """Return the page in an answer, and whether the provider says that it kept rows back."""
