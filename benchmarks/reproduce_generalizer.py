@@ -27,7 +27,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.online import (
-    STRATEGIES,
     AuxiliaryTable,
     Lattice,
     Policy,
@@ -49,7 +48,8 @@ FIXED = 2 / 3
 POINTS = 10
 RECORD_BYTES = 9  # the paper's record: three integers of two bytes and three of one
 KEY = b"the key of this experiment"
-ORIGINAL, IF_NEEDED, LEAST = "original", "brute-force if needed", "least rows"
+STRATEGIES = ("brute-force", "best-fit", "worst-fit", "random-fit")  # the paper's
+ORIGINAL, IF_NEEDED, LEAST = "original", "brute-force if needed", "least-rows"
 DRAWN_FROM = {"own values": True, "any values": False}
 # Gmin is 1 and nine of these steps above it: the paper's table 2; for Adult up to what the whole table has.
 LOAN_STEPS = {"loan": "2", "income": ".5", "reason": ".2", "race": ".05", "gender": ".05", "county": ".25"}
@@ -200,24 +200,14 @@ def _sent(
     """Yield what is sent on each line, nothing if refused."""
     schema = population.table.schema
     kept: dict[str, Mapping[str, object]] = {ORIGINAL: query}
-    for strategy in STRATEGIES:
+    for strategy in (*STRATEGIES, LEAST):
         decision = decide(query, schema, [lattice], [policy], strategy=strategy, key=KEY, user=user)
         if decision.refused:
             return
         kept[strategy] = decision.kept
-    private = _private_states(lattice, policy)
-    kept[IF_NEEDED] = query if 0 in private else kept["brute-force"]
-    # Where all counts are known, one could ask for the fewest rows instead: no strategy can do better.
-    rungs = lattice.rungs(min(private, key=lambda state: int(lattice.totals[state])))
-    asked = [name for name in schema.names if name in query]
-    kept[LEAST] = {name: query[name] for name, rung in zip(asked, rungs, strict=True) if rung == 0}
+    alone = int(lattice.guesses[policy.attribute][0]), int(lattice.totals[0])
+    kept[IF_NEEDED] = query if is_private(*alone, policy.minimum) else kept["brute-force"]
     yield from kept.items()
-
-
-def _private_states(lattice: Lattice, policy: Policy) -> list[int]:
-    """Return the generalizations that meet the policy; the query itself is number 0."""
-    pairs = zip(lattice.guesses[policy.attribute].tolist(), lattice.totals.tolist(), strict=True)
-    return [state for state, pair in enumerate(pairs) if is_private(*pair, policy.minimum)]
 
 
 def panel(population: Population, protected: str, drawn_from: str, traffic: Traffic) -> list[Experiment]:

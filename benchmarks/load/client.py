@@ -62,7 +62,9 @@ class Load:
             )
             self._connections.append(connection)
         started = time.perf_counter()
-        await (self._at_rate(self._settings["rate"]) if self._settings["rate"] else self._as_fast_as_possible())
+        await (
+            self._at_rate(self._settings["rate"]) if self._settings["rate"] else self._as_fast_as_possible()
+        )
         self._going = False
         seconds = time.perf_counter() - started
         answered = len(self._times)

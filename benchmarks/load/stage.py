@@ -157,7 +157,9 @@ class Server:
     @property
     def pids(self) -> list[int]:
         """The parent and its children; the worker is the largest of them."""
-        listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="ascii")
+        listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(
+            encoding="ascii"
+        )
         return [self.process.pid, *map(int, listed.split())]
 
     @property

@@ -14,6 +14,8 @@ import subprocess
 import sys
 import time
 import urllib.parse
+import urllib.request
+from collections import Counter
 from pathlib import Path
 
 import yaml
@@ -131,6 +133,13 @@ class RunningGateway:
         return self._process.pid
 
     @property
+    def workers(self):
+        """The process ids of the workers, which are those children that are not the standard library's helper."""
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text(encoding="utf-8").split()
+        command = {int(child): Path(f"/proc/{child}/cmdline").read_bytes() for child in children}
+        return [child for child, words in command.items() if b"spawn_main" in words]
+
+    @property
     def alive(self):
         return self._process.poll() is None
 
@@ -149,11 +158,42 @@ class RunningGateway:
         draft.write_text(yaml.safe_dump(config), encoding="utf-8")
         draft.replace(self.file)
 
+    def reload(self, config):
+        """Write the configuration anew and wait until every worker has taken it over."""
+        before = self.count("worker_reloaded")
+        self.config = config
+        self.write(config)
+        self.wait_for_event("worker_reloaded", before + config["listen"].get("workers", 1))
+
+    def count(self, event):
+        """Return how often something happened, by the log."""
+        return sum(line["event"] == event for line in self.events)
+
+    def metrics(self):
+        """Return what the metrics port says: the sum over the labels of each metric, by its name."""
+        text = self.metrics_text()
+        sums = Counter()
+        for line in text.splitlines():
+            if not line.startswith("#"):
+                name, _, value = line.rpartition(" ")
+                sums[name] += float(value)
+                sums[name.partition("{")[0]] += float(value) if "{" in name else 0
+        return sums
+
+    def metrics_text(self):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.config['metrics']['port']}/metrics") as answer:
+            return answer.read().decode()
+
+    def stop(self, signal_number=signal.SIGTERM):
+        """Send a signal and return the exit code."""
+        self._process.send_signal(signal_number)
+        return self._process.wait(PATIENCE)
+
     def wait(self, path, status=200):
         self.until(lambda: self.request("GET", path, key=None).status == status, f"{path} is {status}")
 
     def wait_for_event(self, event, count=1):
-        self.until(lambda: sum(line["event"] == event for line in self.events) >= count, event)
+        self.until(lambda: self.count(event) >= count, event)
 
     def until(self, holds, what):
         end = time.monotonic() + PATIENCE

@@ -299,7 +299,7 @@ BAD = [
     (
         "privacy.strategy",
         "worstfit",
-        "gateway.yaml: privacy.strategy: must be one of brute-force, best-fit, worst-fit, random-fit (got 'worstfit') (did you mean 'worst-fit'?)",
+        "gateway.yaml: privacy.strategy: must be one of brute-force, best-fit, worst-fit, random-fit, least-rows (got 'worstfit') (did you mean 'worst-fit'?)",
     ),
     ("privacy.strict", "maybe", "gateway.yaml: privacy.strict: must be true or false"),
     ("body", "64kb", "gateway.yaml: body: must be a size such as 64KB, 50MB or 2GB"),

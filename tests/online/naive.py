@@ -59,12 +59,14 @@ def in_order(rungs, shape):
     return sum(rung == size - 1 for rung, size in zip(rungs, shape, strict=True)), sum(rungs), rungs
 
 
-def choice(strategy, shape, score, draws=()):
+def choice(strategy, shape, score, draws=(), total=None):
     """Follow ALGORITHMS.md E to the letter, with the documented order of equals: (rungs or None, ran out)."""
     private = [rungs for rungs in product(*map(range, shape)) if score(rungs) >= 1]
     best = min(private, key=lambda rungs: (score(rungs), in_order(rungs, shape)), default=None)
     if strategy == "brute-force":
         return best, False
+    if strategy == "least-rows":
+        return min(private, key=lambda rungs: (total(rungs), in_order(rungs, shape)), default=None), False
     sign = 1 if strategy == "best-fit" else -1
     rungs, step = (0,) * len(shape), 0
     while rungs not in private:

@@ -269,8 +269,15 @@ def test_what_an_interrupted_run_left_is_no_harm(table, tmp_path, monkeypatch):
     assert not list(tmp_path.glob("*.new"))
 
 
-def test_those_who_build_at_once_share_one_file(table, tmp_path, builds):
+def test_those_who_build_at_once_share_one_file(table, tmp_path, builds, monkeypatch):
     """Locks are held by open files, so threads are to each other what processes are."""
+
+    def slowly(*arguments):
+        time.sleep(0.2)
+        return quickly(*arguments)
+
+    quickly = cubefile.slabs
+    monkeypatch.setattr(cubefile, "slabs", slowly)
     with ThreadPoolExecutor(8) as pool:
         cubes = list(pool.map(lambda _: open_cube(table, ["d"], tmp_path), range(8)))
     assert len(builds) == 1

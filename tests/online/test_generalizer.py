@@ -22,6 +22,7 @@ from incrowd.online import (
     open_cube,
     parse_policies,
 )
+from incrowd.online.generalizer import _draws
 from online.naive import all_states, choice, entropy, height, make_table
 
 PAPER = GOLDEN["generalizer"]
@@ -142,7 +143,7 @@ def test_a_greedy_strategy_that_runs_out_tries_brute_force():
     minima=st.dictionaries(
         st.sampled_from("de"), st.fractions(1, 3, max_denominator=10), min_size=1, max_size=2
     ),
-    strategy=st.sampled_from(["brute-force", "best-fit", "worst-fit"]),
+    strategy=st.sampled_from(["brute-force", "best-fit", "worst-fit", "least-rows"]),
     kind=st.sampled_from(["table", "scan", "cube"]),
 )
 def test_every_strategy_is_its_definition(*, rows, query, laddered, minima, strategy, kind):
@@ -158,7 +159,7 @@ def test_every_strategy_is_its_definition(*, rows, query, laddered, minima, stra
     def score(rungs):
         return min(found[name][rungs][0] / minimum for name, minimum in minima.items())
 
-    expected, ran_out = choice(strategy, shape, score)
+    expected, ran_out = choice(strategy, shape, score, total=lambda rungs: states[rungs][1])
     policies = [Policy(name, minimum) for name, minimum in minima.items()]
     decision = ask(query, policies, counted(table, kind, minima), strategy=strategy)
     assert decision.refused == (expected is None)
@@ -258,6 +259,12 @@ def test_random_fit_takes_many_steps():
         assert len(decision.kept) == 1
         last |= decision.kept.keys()
     assert len(last) == 12
+
+
+def test_random_fit_never_draws_the_same_numbers_again():
+    draws = _draws(KEY, "u", {}, TABLE.schema, (20, 20))
+    assert len(draws) >= 40
+    assert len(set(draws.tolist())) == len(draws)
 
 
 @pytest.mark.parametrize("kind", ["scan", "cube"])
@@ -363,7 +370,7 @@ def test_a_query_must_be_private_in_every_lattice(strategy, kind):
     query=st.fixed_dictionaries({}, optional=dict.fromkeys("abc", st.integers(0, 2))),
     told=st.fixed_dictionaries({}, optional=dict.fromkeys("abc", st.integers(0, 2))),
     minimum=st.fractions(1, 2, max_denominator=6),
-    strategy=st.sampled_from(["brute-force", "best-fit", "worst-fit"]),
+    strategy=st.sampled_from(["brute-force", "best-fit", "worst-fit", "least-rows"]),
     kind=st.sampled_from(["scan", "cube"]),
 )
 def test_several_lattices_score_as_the_least_of_them(*, rows, query, told, minimum, strategy, kind):
@@ -375,7 +382,7 @@ def test_several_lattices_score_as_the_least_of_them(*, rows, query, told, minim
     def score(rungs):
         return min(states[rungs][0] / minimum for states in found)
 
-    expected, _ = choice(strategy, [2] * len(query), score)
+    expected, _ = choice(strategy, [2] * len(query), score, total=lambda rungs: found[0][rungs][1])
     policies = [Policy("d", minimum), Policy("e", minimum)]
     lattices = lattices_of(query, told, table, ("d", "e"), kind)
     decision = decide(query, table.schema, lattices, policies, strategy=strategy)
@@ -399,6 +406,7 @@ def test_a_state_fixed_in_advance_is_sent_or_refused():
     assert "Income" in sent.dropped
     refused = fixed_state(query, TABLE.schema, [lattice], GMIN_2, (0, 0, 0))
     assert (refused.refused, refused.kept, refused.sent_nodes, refused.rows_after) == (True, {}, {}, 0)
+    assert refused.reason.startswith("Refused: what is kept of all such queries")
     both = lattices_of(PAPER["query"], {"Race": "Black", "Gender": "Female"})
     assert fixed_state(PAPER["query"], TABLE.schema, both, GMIN_2, (0, 1, 1)).refused
 
@@ -442,6 +450,10 @@ def test_values_are_known_by_their_text():
     assert all(ask({"a": value}, policies, flags).kept == {"a": True} for value in (True, "true"))
     with pytest.raises(BadInputError, match="no such value"):
         ask({"a": 1}, policies, flags)
+    words = make_table(("a", "x"), [("True", 0), ("1.0", 1)])
+    for value in (True, 1.0):
+        with pytest.raises(BadInputError, match="no such value"):
+            ask({"a": value}, policies, words)
     numbers = make_table(("a", "x"), [(1, 0), (0, 1)])
     assert numbers.schema == flags.schema  # as True == 1, and yet their texts differ
     assert ask({"a": "1"}, policies, numbers).kept == {"a": 1}

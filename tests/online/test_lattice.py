@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from golden import GOLDEN
 from incrowd.errors import BadInputError
-from incrowd.online import build_lattice
-from online.naive import all_states, make_table
+from incrowd.online import Lattice, build_lattice
+from incrowd.online.lattice import _BLOCK
+from online.naive import all_states, climb, make_table
 
 PAPER = GOLDEN["generalizer"]
 NAMES = ("a", "b", "c", "d")
@@ -68,6 +70,47 @@ def test_twelve_attributes():
             row for row in rows if all(rung or value for rung, value in zip(rungs, row[:12], strict=True))
         ]
         assert lattice.totals[lattice.state(rungs)] == len(wanted)
+
+
+@given(
+    rows=st.lists(st.tuples(*[st.integers(0, 5)] * 4), min_size=1, max_size=30),
+    query=st.dictionaries(st.sampled_from("abc"), st.integers(0, 5)),
+    told=st.dictionaries(st.sampled_from("abcd"), st.tuples(st.integers(0, 5), st.integers(0, 2))),
+)
+def test_only_rows_that_agree_with_what_was_told_count(rows, query, told):
+    ladders = dict.fromkeys("abcd", COARSER)
+    table = make_table(NAMES, rows, domains=DOMAINS, ladders=ladders)
+    agree = [
+        row
+        for row in rows
+        if all(
+            climb(ladders, name, row[NAMES.index(name)], rung) == climb(ladders, name, value, rung)
+            for name, (value, rung) in told.items()
+        )
+    ]
+    expected = all_states(NAMES, agree, query, "d", ladders)
+    lattice = build_lattice(table, query, ["d"], told)  # in these domains values are their own codes
+    for rungs, (entropy, total) in expected.items():
+        assert lattice.entropies(rungs) == {"d": entropy}
+        assert lattice.totals[lattice.state(rungs)] == total
+
+
+@pytest.mark.parametrize("count", [_BLOCK - 1, _BLOCK, 2 * _BLOCK + 7])
+def test_many_rows_are_counted_block_by_block(count):
+    table = make_table(("a", "x"), [(n % 5, n % 3) for n in range(count)])
+    lattice = lattice_of(table, {"a": 2}, ["x"])
+    assert lattice.totals.tolist() == [len(range(2, count, 5)), count]
+
+
+def test_a_lattice_is_made_of_totals_and_guesses():
+    counts = np.array([[[1, 2], [3, 4], [5, 6]]])
+    parts = Lattice((2,), counts[0, 0], {"x": counts[0, 1], "y": counts[0, 2]})
+    whole = Lattice.of_counts((2,), ("x", "y"), counts)
+    for lattice in (parts, whole):
+        assert lattice.totals.tolist() == [1, 2]
+        assert {name: sums.tolist() for name, sums in lattice.guesses.items()} == {"x": [3, 4], "y": [5, 6]}
+        assert lattice.entropies((1,)) == {"x": 2, "y": 3}
+        assert repr(lattice) == "Lattice(shape=(2,), protected=('x', 'y'))"
 
 
 def test_too_many_attributes_are_refused():

@@ -13,7 +13,7 @@ from incrowd.errors import BadInputError
 
 __all__ = ["gateway", "generalize"]
 
-STRATEGIES = "worst-fit, best-fit, brute-force or random-fit"
+STRATEGIES = "worst-fit, least-rows, best-fit, brute-force or random-fit"
 
 
 def _read_pairs(_context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -116,7 +116,12 @@ def _protection(
     """Return what decides: one query is one pass over the table."""
     from incrowd.auxiliary import load_auxiliary
     from incrowd.online.counters import Scan
+    from incrowd.online.generalizer import LEAST_KEY
     from incrowd.online.protection import Protection
+
+    key = existing_input(secret).read_bytes().strip() if secret else b""
+    if strategy == "random-fit" and len(key) < LEAST_KEY:
+        raise BadInputError(f"random-fit needs --secret FILE with at least {LEAST_KEY} bytes in it")
 
     loaded = load_auxiliary(
         table,
@@ -126,7 +131,6 @@ def _protection(
     )
     for name in protected:
         loaded.schema[name]  # an unknown name is an error
-    key = existing_input(secret).read_bytes().strip() if secret else b""
     return Protection(Scan(loaded), strategy=strategy, key=key, strict=loaded if strict else None)
 
 

@@ -77,17 +77,22 @@ class Gateway:
             await asyncio.sleep(EXPIRY_INTERVAL)
 
     async def _look_for_news(self) -> None:
-        """Serve what the parent prepares anew; who is being answered is still answered by the old."""
+        """Serve what the parent prepares anew; what cannot be opened is logged, and the old stays."""
         while True:
             await asyncio.sleep(LOOK_INTERVAL)
-            if not self._inbox.has_news():
-                continue
-            prepared = await asyncio.to_thread(self._inbox.take)
-            site = Site(prepared, self._watch)
-            await site.service.open()
-            old, self._site = self._site, site
-            self._begin(old.close(LAST_GUESTS))
-            self._journal.info("worker_reloaded", account=site.account)
+            if self._inbox.has_news():
+                try:
+                    await self._take_over(await asyncio.to_thread(self._inbox.take))
+                except Exception as error:  # noqa: BLE001 - else this worker would never hear news again
+                    self._journal.failure("worker_reload_failed", error)
+
+    async def _take_over(self, prepared: Prepared) -> None:
+        """Answer from now on by a new state; who is being answered is still answered by the old."""
+        site = Site(prepared, self._watch)
+        await site.service.open()
+        old, self._site = self._site, site
+        self._begin(old.close(LAST_GUESTS))
+        self._journal.info("worker_reloaded", account=site.account)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()

@@ -14,14 +14,22 @@ _MEANINGS = {
     "quasi": "told only as far as privacy allows",
     "passthrough": "told as it is",
     "block": "never told",
+    "protected": "never told, as it is protected",
 }
 
 
 def render_page(config: Config) -> tuple[bytes, str]:
     """Return the page and the content security policy it is served with."""
     nonce = secrets.token_urlsafe(16)
+    hidden = _protected_by_all(config)
     routes: list[dict[str, Any]] = [
-        {"path": route.path, "parameters": {name: what.use for name, what in route.parameters.items()}}
+        {
+            "path": route.path,
+            "parameters": {
+                name: "protected" if what.attribute in hidden else what.use
+                for name, what in route.parameters.items()
+            },
+        }
         for route in config.routes
     ]
     text = page("gateway.html", routes=routes, meanings=_MEANINGS, nonce=nonce)
@@ -30,3 +38,8 @@ def render_page(config: Config) -> tuple[bytes, str]:
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     return text.encode(), policy
+
+
+def _protected_by_all(config: Config) -> set[str]:
+    """Return the attributes that nobody tells, whoever asks: the page does not know who that will be."""
+    return set.intersection(*({policy.attribute for policy in person.protect} for person in config.people))

@@ -8,6 +8,7 @@ the workers take it over between two requests, and no connection is lost.
 from __future__ import annotations
 
 import multiprocessing
+import socket
 import sys
 import tempfile
 import threading
@@ -19,9 +20,9 @@ from granian.constants import Interfaces, Loops, SSLProtocols
 from granian.log import LogLevels
 from granian.server import MPServer
 
-from incrowd.errors import IncrowdError
+from incrowd.errors import BadInputError, IncrowdError
 from incrowd.gateway.app import Gateway
-from incrowd.gateway.config import Config, load_config
+from incrowd.gateway.config import Config, Listen, load_config
 from incrowd.gateway.handover import Inbox, hand_over
 from incrowd.gateway.journal import GRANIAN_LOGGING, Journal, LineWriter, install
 from incrowd.gateway.prepared import Prepared, prepare, unprepared, watched_files
@@ -36,6 +37,7 @@ STOP_TIMEOUT = 30
 def run_gateway(file: Path) -> None:
     """Serve until told to stop."""
     config = load_config(file)
+    _check_address(config.listen)
     # Workers start from nothing instead of by fork: a fork would copy locks that threads hold.
     multiprocessing.set_start_method("spawn", force=True)
     journal = Journal(config.log, LineWriter().write)
@@ -45,6 +47,19 @@ def run_gateway(file: Path) -> None:
             Parent(config, journal, Path(directory)).serve()
     finally:
         undo()
+
+
+def _check_address(listen: Listen) -> None:
+    """Say at once if nobody can listen there, before the table is read."""
+    try:
+        found = socket.getaddrinfo(listen.host, listen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, _, _, _, address = found[0]
+        socket.create_server(address, family=family).close()
+    except OSError as error:
+        raise BadInputError(
+            f"listen: cannot listen on {listen.host}, port {listen.port} ({error.strerror}); "
+            "choose another host or port"
+        ) from None
 
 
 @dataclass
@@ -110,7 +125,7 @@ class Parent(MPServer):
         )
         self._journal = journal
         self._look_now = threading.Event()
-        self._stamps = _stamps(config)
+        self._watched, self._stamps = config, _stamps(config)
         metrics = directory / "metrics" if config.metrics else None
         self._maker = Maker(self._first_state(config), Inbox(directory / "state"), metrics)
 
@@ -141,27 +156,33 @@ class Parent(MPServer):
         while True:
             asked = self._look_now.wait(LOOK_INTERVAL)
             self._look_now.clear()
-            stamps = _stamps(self._maker.prepared.config)
+            stamps = _stamps(self._watched)
             if asked or stamps != self._stamps:
                 self._stamps = stamps
                 self._reload_state()
 
     def _reload_state(self) -> None:
-        """Prepare what the files say now, and hand it to the workers if it is good."""
-        before = self._maker.prepared.config
+        """Prepare what the files say now, and hand it to the workers if it is good; whatever happens, go on."""
+        before = self._maker.prepared
         try:
-            prepared = prepare(load_config(before.file))
-        except IncrowdError as error:
+            config = self._watched = load_config(before.config.file)
+            # As they were before they are read: what changes meanwhile, or is not there yet, is looked at again.
+            self._stamps[1:] = _stamps(config)[1:]
+            # First for the workers that start from now on: one that starts in between takes it twice, not never.
+            self._maker.prepared = prepared = prepare(config)
+            hand_over(prepared, self._maker.inbox.file)
+        except Exception as error:  # noqa: BLE001 - without this thread nothing would ever be reloaded again
+            self._maker.prepared = before
             self._watch.reloaded(good=False)
-            self._journal.error("reload_failed", reason=str(error))
+            if isinstance(error, IncrowdError):
+                self._journal.error("reload_failed", reason=str(error))
+            else:
+                self._journal.failure("reload_failed", error)
             return
-        self._maker.prepared = prepared
-        self._stamps = _stamps(prepared.config)
-        hand_over(prepared, self._maker.inbox.file)
         self._watch.reloaded(good=True)
         self._journal.info("reloaded", account=prepared.account)
         for name in ("listen", "metrics", "log"):
-            if getattr(prepared.config, name) != getattr(before, name):
+            if getattr(prepared.config, name) != getattr(before.config, name):
                 self._journal.warning("restart_needed", reason=f"a change of '{name}' needs a restart")
 
 

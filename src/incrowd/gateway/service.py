@@ -32,6 +32,8 @@ from incrowd.online.ledger import LedgerError
 __all__ = ["Service"]
 
 MANY_ROWS = 5_000
+OVER_BUDGET = "the answer has more than"
+"""How every provider begins to say that a budget ended the fetch."""
 
 
 class Service:
@@ -47,7 +49,6 @@ class Service:
 
     def __init__(self, prepared: Prepared, watch: Watch) -> None:
         self.config = config = prepared.config
-        self._account = prepared.account
         self._watch = watch
         self._people = {bytes.fromhex(person.key_sha256): person for person in config.people}
         self._readers = {route.path: Reader(route) for route in config.routes}
@@ -83,7 +84,7 @@ class Service:
         person = self._people.get(hashlib.sha256(key.encode("latin-1")).digest())
         if person is None:
             raise unauthorized()
-        wait = self._rate.allow(person.name) if self._rate else 0
+        wait = 0.0 if self._rate is None else self._rate.allow(person.name)  # when new, it has a length of 0
         if wait:
             raise too_many_requests(wait)
         return person
@@ -129,7 +130,9 @@ class Service:
 
     def _ready(self) -> Teller:
         if self._teller is None:
-            raise unavailable(f"nothing is sent while the auxiliary table cannot be used: {self._account}")
+            raise unavailable(
+                "nothing is sent while the auxiliary table cannot be used; the gateway's log says why"
+            )
         return self._teller
 
     @staticmethod
@@ -205,7 +208,7 @@ def _sent(asking: Asking, decision: Decision, route: Route) -> dict[str, Any]:
 def _missing(asking: Asking, fetched: Fetched, route: Route) -> list[str]:
     """Say why the answer is not the exact one; raise if the route has no partial answers."""
     if not fetched.complete and not route.partial:
-        code = "budget_exceeded" if "budget" in fetched.missing else "provider_truncated"
+        code = "budget_exceeded" if fetched.missing.startswith(OVER_BUDGET) else "provider_truncated"
         raise Problem(code, f"the provider's answer is incomplete: {fetched.missing}")
     missing = [] if fetched.complete else [fetched.missing]
     return missing + [f"parameter {name!r} is unknown here and was not applied" for name in asking.unknown]

@@ -187,7 +187,7 @@ class Privacy(_Settings, frozen=True, kw_only=True):
     """What must stay hard to guess, and how queries are generalized."""
 
     protect: tuple[Policy, ...]
-    strategy: Literal["brute-force", "best-fit", "worst-fit", "random-fit"] = "worst-fit"
+    strategy: Literal["brute-force", "best-fit", "worst-fit", "random-fit", "least-rows"] = "worst-fit"
     strict: bool = False
     secret: HiddenBytes = HiddenBytes()
 

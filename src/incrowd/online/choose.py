@@ -22,8 +22,9 @@ from incrowd.kernels.jit import helper, kernel
 __all__ = [
     "BEST_FIT",
     "BRUTE_FORCE",
-    "FITS",
+    "LEAST_ROWS",
     "NONE",
+    "NUMBERS",
     "RANDOM_FIT",
     "TOO_LARGE",
     "WORST_FIT",
@@ -32,9 +33,14 @@ __all__ = [
     "only_if_private",
 ]
 
-BRUTE_FORCE = 0
-BEST_FIT, WORST_FIT, RANDOM_FIT = 1, 2, 3
-FITS = {"best-fit": BEST_FIT, "worst-fit": WORST_FIT, "random-fit": RANDOM_FIT}
+BRUTE_FORCE, BEST_FIT, WORST_FIT, RANDOM_FIT, LEAST_ROWS = 0, 1, 2, 3, 4
+NUMBERS = {
+    "brute-force": BRUTE_FORCE,
+    "best-fit": BEST_FIT,
+    "worst-fit": WORST_FIT,
+    "random-fit": RANDOM_FIT,
+    "least-rows": LEAST_ROWS,
+}
 _HALF = 1 << 31  # the product of two numbers below it fits 64 bits
 NONE = -1
 """No state is private."""
@@ -123,6 +129,8 @@ def choose(
     scores = _scores(counts, minima)
     if strategy == BRUTE_FORCE:
         return _least_private(scores, sizes), False
+    if strategy == LEAST_ROWS:
+        return _fewest_rows(counts[0, 0], scores, sizes), False
     state = _walk(scores, sizes, strategy, draws)
     if state != NONE:
         return state, False
@@ -160,7 +168,8 @@ def _scores(counts: NDArray[np.int64], minima: NDArray[np.int64]) -> NDArray[np.
         for lattice in range(counts.shape[0]):
             total = counts[lattice, 0, state]
             for policy in range(minima.shape[0]):
-                over, under = counts[lattice, policy + 1, state] * minima[policy, 1], total * minima[policy, 0]
+                over = counts[lattice, policy + 1, state] * minima[policy, 1]
+                under = total * minima[policy, 0]
                 if total == 0 or bottom == 0:
                     top, bottom = 0, 0
                 elif _compared(over, under, top, bottom) < 0:
@@ -195,6 +204,19 @@ def _least_private(scores: NDArray[np.int64], sizes: NDArray[np.int64]) -> int:
         if top < bottom:
             continue
         order = -1 if best == NONE else _compared(top, bottom, scores[best, 0], scores[best, 1])
+        if order < 0 or (order == 0 and _keeps_more(state, best, sizes)):
+            best = state
+    return best
+
+
+@helper
+def _fewest_rows(totals: NDArray[np.int64], scores: NDArray[np.int64], sizes: NDArray[np.int64]) -> int:
+    """Return the private state that the fewest rows match, or `NONE`: what costs the least traffic."""
+    best = NONE
+    for state in range(scores.shape[0]):
+        if scores[state, 0] < scores[state, 1]:
+            continue
+        order = -1 if best == NONE else totals[state] - totals[best]
         if order < 0 or (order == 0 and _keeps_more(state, best, sizes)):
             best = state
     return best

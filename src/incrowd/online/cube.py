@@ -102,7 +102,9 @@ class Cube:
         """Return what queries that fix some attributes have in common."""
         places = [self.schema.names.index(self.schema[name].name) for name in names]
         if places != sorted(places):
-            raise BadInputError("fixed attributes must be in the schema's order; sort them as fixed_codes does")
+            raise BadInputError(
+                "fixed attributes must be in the schema's order; sort them as fixed_codes does"
+            )
         shape = tuple(self.schema[name].top + 1 for name in names)
         check_states(math.prod(shape), len(names))
         sides = []

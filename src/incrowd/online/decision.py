@@ -9,7 +9,10 @@ from typing import Any, Generic, NoReturn, TypeVar, overload
 from incrowd.online.lattice import Lattice
 from incrowd.online.schema import Node
 
-__all__ = ["Decision"]
+__all__ = ["STRICT", "Decision"]
+
+STRICT = "strict"
+"""The strategy of a decision on a state that was fixed in advance."""
 
 T = TypeVar("T")
 
@@ -47,7 +50,7 @@ class Decision:
     Parameters
     ----------
     strategy
-        The strategy that was asked for.
+        The strategy that was asked for, or `STRICT`.
     values
         For each attribute, in the schema's order, its values on each rung below "don't care".
     fixed
@@ -153,6 +156,8 @@ class Decision:
     def reason(self) -> str:
         """Return a sentence that says why. It names attributes and no values."""
         if self.refused:
+            if self.strategy == STRICT:
+                return "Refused: what is kept of all such queries is too easy to guess from here, so nothing is sent."
             return "Refused: no generalization of the query is hard enough to guess from, so nothing is sent."
         coarser = [name for name, rung in self.rungs.items() if rung]
         if not self.dropped and not coarser:

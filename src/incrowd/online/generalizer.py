@@ -21,16 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import BadInputError, check_choice
-from incrowd.online.choose import BRUTE_FORCE, FITS, NONE, RANDOM_FIT, TOO_LARGE, choose, only_if_private
+from incrowd.online.choose import NONE, NUMBERS, RANDOM_FIT, TOO_LARGE, choose, only_if_private
 from incrowd.online.counters import Counter, Scan
-from incrowd.online.decision import Decision
+from incrowd.online.decision import STRICT, Decision
 from incrowd.online.lattice import Lattice, Rungs
 from incrowd.online.policy import Policy
 from incrowd.online.schema import Attribute, AuxiliaryTable, Schema, text_of
 
 __all__ = ["LEAST_KEY", "STRATEGIES", "Decision", "decide", "fixed_codes", "fixed_state", "generalize"]
 
-STRATEGIES = ("brute-force", *FITS)
+STRATEGIES = tuple(NUMBERS)
 LEAST_KEY = 16
 """The fewest bytes of a key: shorter ones can be tried out."""
 
@@ -118,7 +118,7 @@ def fixed_state(
     state = only_if_private(plan.counts(lattices), plan.minima, lattices[0].state(rungs))
     if state == TOO_LARGE:
         raise plan.too_many_digits()
-    return Decision("strict", plan.values, fixed, hidden, lattices, state=None if state == NONE else state)
+    return Decision(STRICT, plan.values, fixed, hidden, lattices, state=None if state == NONE else state)
 
 
 def fixed_codes(query: Mapping[str, object], schema: Schema, policies: Sequence[Policy]) -> dict[str, int]:
@@ -221,9 +221,9 @@ def _decide(
 ) -> Decision:
     """Choose a state; `how` is the strategy, and the key and the user that random-fit draws from."""
     strategy, key, user = how
-    number = FITS.get(strategy, BRUTE_FORCE)
-    if number == BRUTE_FORCE:
-        check_choice("strategy", strategy, STRATEGIES)
+    number = NUMBERS.get(strategy)
+    if number is None:
+        number = NUMBERS[check_choice("strategy", strategy, STRATEGIES)]
     shape = lattices[0].shape
     draws = _draws(key, user, fixed, plan.schema, shape) if number == RANDOM_FIT else _NO_DRAWS
     state, ran_out = choose(plan.counts(lattices), _sizes(shape), plan.minima, number, draws)

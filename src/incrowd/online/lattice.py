@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from incrowd.errors import BadInputError
 from incrowd.kernels.jit import kernel
 from incrowd.online.entropy import as_fraction, guess_sums
-from incrowd.online.schema import AuxiliaryTable, Node
+from incrowd.online.schema import AuxiliaryTable, Node, Schema
 
 __all__ = ["MOST_CELLS", "Lattice", "Rungs", "build_lattice", "check_states"]
 
@@ -31,6 +31,7 @@ MOST_CELLS = 1 << 22
 Rungs = tuple[int, ...]
 """A state: the rung of each fixed attribute."""
 
+_BLOCK = 1 << 15
 _new = object.__new__
 
 
@@ -132,43 +133,60 @@ def build_lattice(
     told
         What is known besides: only rows that agree with it are counted, in every state.
     """
-    table = table.matching(told or {})
     shape = tuple(table.schema[name].top + 1 for name in fixed)
     widest = max(len(table.schema[name].domain) for name in protected)
     check_states(math.prod(shape) * widest, len(fixed))
-    lowest = _lowest_states(table, fixed, shape)
-    totals = np.zeros(math.prod(shape), dtype=np.int64)
-    guesses = {}
-    for name in protected:
-        counts = _counts(lowest, table.columns[name], shape, len(table.schema[name].domain))
-        guesses[name] = guess_sums(counts)
-        totals = counts.sum(axis=1)
-    return Lattice(shape, totals, guesses)
+    counts = {
+        name: np.zeros((math.prod(shape), len(table.schema[name].domain)), dtype=np.int64)
+        for name in protected
+    }
+    _count_lowest(table, _steps(table.schema, fixed, told or {}, shape), counts)
+    for each in counts.values():
+        _add_up(each, shape)
+    totals = next(iter(counts.values())).sum(axis=1)
+    return Lattice(shape, totals, {name: guess_sums(each) for name, each in counts.items()})
 
 
-def _lowest_states(table: AuxiliaryTable, fixed: Mapping[str, int], shape: Rungs) -> NDArray[np.int32]:
-    """Return for each row the lowest state that it matches."""
-    lowest = np.zeros(table.rows, dtype=np.int32)
-    stride = math.prod(shape)
+def _steps(
+    schema: Schema, fixed: Mapping[str, int], told: Mapping[str, Node], shape: Rungs
+) -> list[tuple[str, NDArray[np.int32]]]:
+    """Return for some attributes what each value adds to the number of a row's lowest state."""
+    steps = []
+    stride = states = math.prod(shape)
     for (name, code), size in zip(fixed.items(), shape, strict=True):
         stride //= size
-        steps = (table.schema[name].agreement(code) * stride).astype(np.int32)
-        _add_steps(lowest, table.columns[name], steps)
-    return lowest
+        steps.append((name, (schema[name].agreement(code) * stride).astype(np.int32)))
+    for name, (code, rung) in told.items():
+        # What disagrees with what was told is beyond all states.
+        steps.append((name, np.where(schema[name].agreement(code) <= rung, 0, states).astype(np.int32)))
+    return steps
 
 
-def _counts(lowest: NDArray[np.int32], column: NDArray[Any], shape: Rungs, values: int) -> NDArray[np.int64]:
-    """Return the rows that match each state, by protected value: states x values."""
-    states = math.prod(shape)
-    counts = np.zeros((states, values), dtype=np.int64)
-    _count(lowest, column, counts)
+def _count_lowest(
+    table: AuxiliaryTable,
+    steps: Sequence[tuple[str, NDArray[np.int32]]],
+    counts: Mapping[str, NDArray[np.int64]],
+) -> None:
+    """Count rows by their lowest state and protected value, in blocks that stay in the processor's cache."""
+    block = np.empty(_BLOCK, dtype=np.int32)
+    for start in range(0, table.rows, _BLOCK):
+        some = slice(start, start + _BLOCK)
+        lowest = block[: table.rows - start]
+        lowest.fill(0)
+        for name, each in steps:
+            _add_steps(lowest, table.columns[name][some], each)
+        for name, found in counts.items():
+            _count(lowest, table.columns[name][some], found)
+
+
+def _add_up(counts: NDArray[np.int64], shape: Rungs) -> None:
+    """Turn the rows whose lowest state it is into the rows that match each state."""
     inner = counts.size
     for size in shape:
         inner //= size
         by_rung = counts.reshape(-1, size, inner)
         for rung in range(1, size):
             by_rung[:, rung] += by_rung[:, rung - 1]
-    return counts
 
 
 @kernel
@@ -180,6 +198,7 @@ def _add_steps(lowest: NDArray[np.int32], column: NDArray[Any], steps: NDArray[n
 
 @kernel
 def _count(lowest: NDArray[np.int32], column: NDArray[Any], counts: NDArray[np.int64]) -> None:
-    """Count the rows of each state and protected value."""
+    """Count the rows of each state and protected value; those beyond all states are left out."""
     for row in range(len(lowest)):
-        counts[lowest[row], column[row]] += 1
+        if lowest[row] < counts.shape[0]:
+            counts[lowest[row], column[row]] += 1

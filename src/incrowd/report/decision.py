@@ -9,6 +9,7 @@ from rich.table import Table
 
 from incrowd.online.generalizer import Decision
 from incrowd.online.policy import Policy
+from incrowd.online.schema import text_of
 from incrowd.report.terminal import plain_console
 
 __all__ = ["decision_as_dict", "show_decision"]
@@ -18,7 +19,7 @@ def decision_as_dict(decision: Decision, policies: Sequence[Policy]) -> dict[str
     """Return what is sent and why, for programs; guesses are exact fractions."""
     return {
         "refused": decision.refused,
-        "sent": dict(decision.kept),
+        "sent": {name: _plain(value) for name, value in decision.kept.items()},
         "coarser": [name for name, rung in decision.rungs.items() if rung],
         "dropped": list(decision.dropped),
         "guesses": _guesses(decision, policies),
@@ -46,8 +47,7 @@ def show_decision(query: Mapping[str, str], decision: Decision, policies: Sequen
     console.print(costs)
     console.print()
     console.print(
-        f"{decision.rows_before:,} people match the query as asked, {decision.rows_after:,} the one that is sent.",
-        style="dim",
+        _people(decision, protected=any(policy.attribute in query for policy in policies)), style="dim"
     )
 
 
@@ -60,6 +60,21 @@ def _guesses(decision: Decision, policies: Sequence[Policy]) -> dict[str, dict[s
         }
         for policy in policies
     }
+
+
+def _people(decision: Decision, *, protected: bool) -> str:
+    """Say how many people an outsider has to choose from."""
+    asked = "the query as asked" + (", without what is protected" if protected else "")
+    if decision.refused:
+        return f"People who match {asked}: {decision.rows_before:,}."
+    return (
+        f"People who match {asked}: {decision.rows_before:,}; the one that is sent: {decision.rows_after:,}."
+    )
+
+
+def _plain(value: object) -> object:
+    """Return a value that JSON has: dates and the like by their text."""
+    return value if isinstance(value, str | int | float | bool) else text_of(value)
 
 
 def _number(fraction: str | None) -> str:

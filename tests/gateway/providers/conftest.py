@@ -2,10 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.postgres import postgres
 from gateway.upstream import Upstream
-
-__all__ = ["postgres"]  # a fixture is found by its name here
 
 ROWS = [
     {

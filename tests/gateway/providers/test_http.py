@@ -123,7 +123,8 @@ def test_cookies_are_not_kept_and_connections_are(upstream):
         for _ in range(3):
             await provider.fetch({}, {})
 
-    using(http(upstream), thrice)
+    # By name, because cookie jars leave hosts that are numbers alone anyway.
+    using(http(upstream, url=upstream.url.replace("127.0.0.1", "localhost")), thrice)
     assert len(upstream.received) == 3
     assert not any(name == "cookie" for request in upstream.received for name, _ in request["headers"])
     assert upstream.connections == 1
@@ -272,7 +273,7 @@ def test_a_truncated_answer_is_not_complete(upstream):
     upstream.steer()
     assert fetch(http(upstream, truncated="/truncated")).complete
     assert fetch(http(upstream, truncated="/elsewhere")).complete
-    assert not fetch(http(upstream, truncated="/total")).complete  # not false, whatever it is
+    assert not fetch(http(upstream, truncated="/total")).complete  # a number is not "no"
 
 
 @pytest.mark.parametrize("rows", [1, 24, 25, 26])

@@ -108,6 +108,12 @@ def test_offsets_that_do_not_add_up_are_not_a_complete_answer(upstream, fault, t
     assert fetched.rows == rows
 
 
+def test_more_rows_than_the_provider_counts_are_not_a_complete_answer(upstream):
+    upstream.steer("total-too-small")
+    fetched = fetch(http(upstream, pages=OffsetPages(size=50, total="/total")))
+    assert (fetched.complete, fetched.missing) == (False, "the provider sent more rows than it counts")
+
+
 def test_a_provider_that_ignores_the_limit_and_counts_is_complete(upstream):
     upstream.steer("ignores-limit")
     assert fetch(http(upstream, pages=OffsetPages(size=10, total="/total"))).complete
@@ -174,6 +180,13 @@ def test_a_cursor_of_another_type_is_an_error(upstream):
 def test_a_link_to_somebody_else_is_not_followed(upstream, kind, location):
     steer(upstream, kind, "foreign-link", location=location.format(port=upstream.port))
     expect_failure(http(upstream, pages=KINDS[kind]), "provider_error", 502, "link to the next page")
+    assert len(upstream.received) == 1
+
+
+@pytest.mark.parametrize("kind", ["link", "header"])
+def test_a_link_back_to_the_beginning_is_not_followed(upstream, kind):
+    steer(upstream, kind, "foreign-link", location="/rows?race=White#again")
+    expect_failure(http(upstream, pages=KINDS[kind]), "provider_error", 502, "comes again", {"race": "White"})
     assert len(upstream.received) == 1
 
 

@@ -239,10 +239,11 @@ def test_a_server_that_hangs_is_given_up_in_time(people):
         finally:
             people.thaw()
         assert {connected.value.code, connecting.value.code} == {"provider_timeout"}
+        assert "0.4 seconds" in str(connecting.value)  # a half is for connecting, and there is no other try
         assert took < 5
         return await provider.fetch({}, {})
 
-    assert using(of_people(people, timeout=0.8), freeze).rows == PEOPLE
+    assert using(of_people(people, timeout=0.8, retries=0), freeze).rows == PEOPLE
 
 
 def test_a_database_that_is_down_cannot_be_reached_and_comes_back(people):
@@ -312,6 +313,18 @@ def test_a_fetch_that_is_cancelled_stops_and_others_go_on(people):
 
     assert using(table(people, "slow", columns=("id", "nap"), connections=1), cancel)
     wait_until(lambda: not sessions(people))
+
+
+def test_a_provider_closed_during_a_fetch_lets_its_connection_go_afterwards(people):
+    people.execute(SLOW.format(0.1).encode())
+
+    async def close_early(provider):
+        task = asyncio.create_task(provider.fetch({}, {}))
+        await asyncio.sleep(0.15)
+        await provider.close()
+        return (await task).complete, list(provider._idle)
+
+    assert using(table(people, "slow", columns=("id", "nap")), close_early) == (True, [])
 
 
 def test_nothing_can_be_written(people):

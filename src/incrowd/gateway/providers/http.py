@@ -160,8 +160,8 @@ class HttpSource:
         rows = self._find_rows(document)
         if type(rows) is not list or set(map(type, rows)) - {dict}:
             raise ProviderError("the provider's answer has no array of objects where 'rows' points to")
-        flag = self._find_truncated(document) if self._find_truncated else None
-        return Page(rows, document, links), not (flag is MISSING or flag is None or flag is False)
+        flag = self._find_truncated(document) if self._find_truncated else MISSING
+        return Page(rows, document, links), flag is not MISSING and bool(flag)
 
 
 def _open_session(config: HttpProvider) -> aiohttp.ClientSession:

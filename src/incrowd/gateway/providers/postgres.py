@@ -13,7 +13,7 @@ import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from decimal import Decimal
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, cast
 
 import msgspec
@@ -34,10 +34,11 @@ __all__ = ["PostgresSource"]
 
 PROBE_SECONDS = 1.0
 # Rows that the client library holds at once while they stream in; older ones can do no better than one.
-ROWS_AT_ONCE = 32 if psycopg.capabilities.has_stream_chunked() else 1
+ROWS_AT_ONCE = 16 if psycopg.capabilities.has_stream_chunked() else 1
 # What JSON has too. Every other type becomes the text that PostgreSQL writes, except for those with a loader below.
 JSON_TYPES = frozenset({"bool", "int2", "int4", "int8", "oid", "float4", "float8", "json", "jsonb"})
 LONGEST_NUMBER = 300
+MOST_QUERIES = 1000  # that are kept composed: one for each set of names
 
 Connection = AsyncConnection[DictRow]
 _encode = msgspec.json.encode
@@ -76,6 +77,7 @@ class PostgresSource:
 
     def __init__(self, config: PostgresProvider) -> None:
         self._config = config
+        self._query = lru_cache(MOST_QUERIES)(partial(_compose, config))
         self._options = _session_options(config)
         self._places = asyncio.Semaphore(config.connections)
         self._idle: list[Connection] = []
@@ -83,7 +85,7 @@ class PostgresSource:
 
     async def fetch(self, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Fetched:  # noqa: ARG002
         """Return all rows that equal what is sent, or as many as the budget allows. No header is passed on."""
-        query = _compose(self._config, tuple(sent))
+        query = self._query(tuple(sent))
         values = [plain_text(name, value) for name, value in sent.items()]
         try:
             async with asyncio.timeout(self._config.timeout) as clock, self._places:
@@ -122,6 +124,8 @@ class PostgresSource:
             raise TimeoutError from None
         except psycopg.DataError:
             raise ProviderError("a value that was sent does not fit its column in PostgreSQL") from None
+        except TimeoutError:
+            raise TryAgainError(ProviderError.late(self._config.timeout / 2)) from None
         except (psycopg.OperationalError, OSError):
             if _seconds_left(clock) <= 0:
                 raise TimeoutError from None
@@ -138,28 +142,19 @@ class PostgresSource:
         rows: list[dict[str, Any]] = []
         nbytes = 0
         stream = connection.cursor().stream(query, values, size=ROWS_AT_ONCE)
+        missing = ""
         async with aclosing(cast("AsyncGenerator[DictRow]", stream)):
             async for row in stream:
-                if len(rows) == budget.rows:
-                    return Fetched(
-                        rows,
-                        complete=False,
-                        missing=f"the answer has more than {budget.rows} rows",
-                        nbytes=nbytes,
-                        pages=1,
-                    )
                 size = len(_encode(row))
-                if nbytes + size > budget.bytes:
-                    return Fetched(
-                        rows,
-                        complete=False,
-                        missing=f"the answer has more than {budget.bytes} bytes",
-                        nbytes=nbytes,
-                        pages=1,
-                    )
+                if len(rows) == budget.rows:
+                    missing = f"the answer has more than {budget.rows} rows"
+                elif nbytes + size > budget.bytes:
+                    missing = f"the answer has more than {budget.bytes} bytes"
+                if missing:
+                    break
                 nbytes += size
                 rows.append(row)
-        return Fetched(rows, complete=True, missing="", nbytes=nbytes, pages=1)
+        return Fetched(rows, not missing, missing, nbytes, pages=1)
 
     @asynccontextmanager
     async def _connection(self, clock: asyncio.Timeout) -> AsyncIterator[Connection]:

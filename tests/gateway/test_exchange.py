@@ -1,0 +1,111 @@
+"""What comes in and what goes out, over ASGI."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from incrowd.gateway.exchange import Reply, Request, respond
+from incrowd.gateway.problems import Problem
+
+
+def request(*parts, method="POST", headers=(), query=b"", largest_body=100):
+    """Return a request whose body comes in parts; after the last, any further wait is an error."""
+    scope = {"type": "http", "path": "/loans", "method": method, "headers": headers, "query_string": query}
+    messages = iter(parts)
+
+    async def receive():
+        return next(messages)
+
+    return Request(scope, receive, largest_body)
+
+
+def part(body, *, more=False):
+    return {"type": "http.request", "body": body, "more_body": more}
+
+
+def parameters(*parts, **scope):
+    return asyncio.run(request(*parts, **scope).parameters())
+
+
+def code(*parts, **scope):
+    with pytest.raises(Problem) as caught:
+        parameters(*parts, **scope)
+    return caught.value.code
+
+
+def test_the_body_of_a_post_comes_in_parts():
+    assert parameters(part(b'{"a"', more=True), part(b"", more=True), part(b": 1}")) == {"a": 1}
+    assert parameters(part(b"{}"), query=b"a=1") == {}
+
+
+def test_a_get_reads_the_query_and_no_body():
+    assert parameters(method="GET", query=b"a=1") == {"a": "1"}
+
+
+def test_a_body_is_read_no_further_than_it_may_be_long():
+    fits, longer = b'{"a":"%s"}' % (b"x" * 92), b'{"a":"%s"}' % (b"x" * 93)
+    assert len(fits) == 100
+    assert parameters(part(fits)) == {"a": "x" * 92}
+    assert code(part(longer)) == "too_large"
+    assert code(part(longer[:60], more=True), part(longer[60:], more=True)) == "too_large"
+
+
+@pytest.mark.parametrize("parts", [(), (part(b"{}", more=True),)])
+def test_half_a_body_is_no_body(parts):
+    assert code(*parts, {"type": "http.disconnect"}) == "bad_request"
+
+
+@pytest.mark.parametrize(
+    ("headers", "key"),
+    [
+        ([(b"authorization", b"Bearer abc def")], "abc def"),
+        ([(b"authorization", b"bearer  abc\t")], "abc"),
+        ([(b"x-api-key", b"abc")], "abc"),
+        ([(b"authorization", b"Basic abc"), (b"x-api-key", b"def")], "def"),
+        ([(b"authorization", b"Bearer abc"), (b"x-api-key", b"def")], "abc"),
+        # In UTF-8 the last byte of à is what Latin-1 calls a blank: it belongs to the key.
+        ([(b"authorization", "Bearer à".encode())], "à".encode().decode("latin-1")),
+    ],
+)
+def test_the_key(headers, key):
+    assert request(headers=headers).key == key
+
+
+@pytest.mark.parametrize(
+    "headers", [[], [(b"authorization", b"Bearer")], [(b"authorization", b"Bearer ")], [(b"cookie", b"abc")]]
+)
+def test_no_key(headers):
+    with pytest.raises(Problem) as caught:
+        _ = request(headers=headers).key
+    assert caught.value.code == "unauthorized"
+
+
+def test_every_request_has_its_own_id():
+    assert len({request().id for _ in range(100)}) == 100
+
+
+def test_a_reply():
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    asked = request()
+    asyncio.run(respond(send, Reply(b'{"a": 1}', 429, headers={"retry-after": "7"}), asked))
+    start, body = sent
+    headers = dict(start["headers"])
+    assert start["status"] == 429
+    assert headers[b"content-type"] == b"application/json"
+    assert headers[b"content-length"] == b"8"
+    assert headers[b"retry-after"] == b"7"
+    assert headers[b"cache-control"] == b"no-store"
+    assert headers[b"x-content-type-options"] == b"nosniff"
+    assert headers[b"incrowd-request"] == asked.id.encode()
+    assert body["body"] == b'{"a": 1}'
+    assert not body.get("more_body")
+
+
+def test_no_repr_shows_a_body():
+    assert "secret" not in repr(Reply(b"secret"))

@@ -1,0 +1,306 @@
+"""Starting, serving over TLS, limits, the cache, what is counted and logged, and stopping."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from gateway.harness import KEY, Reply, RunningGateway, configuration, free_port, hashed
+from gateway.providers.test_tls import papers
+from gateway.upstream import Upstream
+from incrowd.cli.app import cli
+from incrowd.online.made import made_loans
+
+__all__ = ["papers"]  # a fixture is found by its name here
+
+BOB = "bob's own key 0123456789"
+CAREFUL = "the careful one's key 0123456789"
+BUSY = "the busy one's key 0123456789"
+RATE = 400
+LARGEST_BODY = 2_000
+LOANS = made_loans(2_000, seed=5)
+ROWS = [{"id": number, **row} for number, row in enumerate(LOANS.to_pylist())]
+STOP_SECONDS = 20
+PEOPLE = [
+    {"name": "alice", "key_sha256": hashed(KEY)},
+    {"name": "bob", "key_sha256": hashed(BOB)},
+    {"name": "careful", "key_sha256": hashed(CAREFUL), "protect": ["income:g=40"]},
+    {"name": "busy", "key_sha256": hashed(BUSY)},
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("serving")
+    pq.write_table(LOANS, folder / "people.parquet")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def running():
+    with Upstream(ROWS) as upstream:
+        yield upstream
+
+
+@pytest.fixture
+def upstream(running):
+    running.steer()
+    yield running
+    running.steer()
+
+
+def client_context(papers, name=None):
+    context = ssl.create_default_context(cafile=papers["ca"])
+    if name:
+        context.load_cert_chain(*papers[name])
+    return context
+
+
+@pytest.fixture(scope="module")
+def gateway(folder, running, papers):
+    certificate, key = map(str, papers["server"])
+    config = configuration(folder / "people.parquet", {"kind": "http", "url": running.url, "rows": "/items"})
+    config["listen"] |= {
+        "workers": 2,
+        "tls": {"certificate": certificate, "key": key, "clients": str(papers["ca"])},
+    }
+    config |= {
+        "people": PEOPLE,
+        "metrics": {"port": free_port()},
+        "cache": {"entries": 100, "bytes": "10MB", "time_to_live": "60s"},
+        "rate": {"requests": RATE, "per": "10m"},
+        "body": f"{LARGEST_BODY // 1000}KB",
+    }
+    gateway = RunningGateway(folder, config)
+    gateway.tls = client_context(papers, "client")
+    with gateway:
+        gateway.wait_for_event("worker_started", 2)
+        yield gateway
+
+
+class Line:
+    """One connection that stays, so that one worker answers all of it."""
+
+    def __init__(self, gateway):
+        self._connection = http.client.HTTPSConnection(
+            "127.0.0.1", gateway.port, timeout=30, context=gateway.tls
+        )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._connection.close()
+
+    def ask(self, target, key=KEY, method="GET", body=None):
+        self._connection.request(method, target, body, {"Authorization": f"Bearer {key}"})
+        answer = self._connection.getresponse()
+        return Reply(answer.status, dict(answer.getheaders()), answer.read())
+
+
+def first_answer(connection):
+    with contextlib.closing(connection):
+        connection.request("GET", "/healthz")  # in TLS 1.3 a client hears of a refusal only when it reads
+        return connection.getresponse().read()
+
+
+@pytest.mark.parametrize("name", [None, "stranger"])
+def test_who_shows_no_certificate_of_our_authority_is_not_served(gateway, papers, name):
+    context = client_context(papers, name)
+    connection = http.client.HTTPSConnection("127.0.0.1", gateway.port, timeout=10, context=context)
+    with pytest.raises((OSError, http.client.HTTPException)):
+        first_answer(connection)
+
+
+def test_the_gateways_own_certificate_is_the_configured_one(gateway):
+    reply = gateway.ask("/healthz", key=None)  # the client's context checks it
+    assert (reply.status, reply.json) == (200, {"status": "alive"})
+
+
+def test_plain_http_is_not_served_on_the_tls_port(gateway):
+    connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=10)
+    with pytest.raises((OSError, http.client.HTTPException)):
+        first_answer(connection)
+
+
+def test_two_workers_serve(gateway):
+    assert len(gateway.workers) == 2
+    assert gateway.count("worker_started") == 2
+
+
+def test_a_generalized_query_that_was_answered_lately_does_not_reach_the_provider(gateway, upstream):
+    """Bob asks something else, of which the same is sent; the careful one's policy sends something else."""
+    incomes = sorted({row["income"] for row in ROWS if row["county"] == "Norfolk"})[:2]
+    with Line(gateway) as line:
+        first = line.ask(f"/loans?county=Norfolk&income={incomes[0]}&sort=id")
+        second = line.ask(f"/loans?county=Norfolk&income={incomes[1]}&sort=id", BOB)
+        other = line.ask("/loans?county=Norfolk", CAREFUL)
+    for reply, income in ((first, incomes[0]), (second, incomes[1])):
+        expected = [row for row in ROWS if (row["county"], row["income"]) == ("Norfolk", income)]
+        assert reply.json["rows"] == expected
+        assert reply.json["privacy"]["sent"] == {"county": "Norfolk"}
+    assert other.json["privacy"]["sent"] == {}
+    assert [dict(request["query"]) for request in upstream.received] == [{"county": "Norfolk"}, {}]
+
+
+def test_answers_that_failed_are_not_kept(gateway, upstream):
+    with Line(gateway) as line:
+        upstream.steer("status", status=500)
+        assert line.ask("/loans?county=Plymouth").status == 502
+        upstream.steer()
+        assert line.ask("/loans?county=Plymouth").status == 200
+        assert line.ask("/loans?county=Plymouth").status == 200
+    assert len(upstream.received) == 1
+
+
+def test_who_asks_too_often_is_told_when_to_come_back(gateway, upstream):
+    with Line(gateway) as line:
+        replies = [line.ask("/preview/loans?county=Essex", BUSY) for _ in range(RATE // 2 + 5)]
+        assert [reply.status for reply in replies] == [200] * (RATE // 2) + [429] * 5
+        assert replies[-1].code == "too_many_requests"
+        assert 1 <= int(replies[-1].headers["retry-after"]) <= 600
+        assert line.ask("/loans?county=Essex&race=White", BUSY).status == 429
+        assert upstream.received == []
+        assert line.ask("/loans?county=Essex&race=White", BOB).status == 200
+
+
+def test_a_body_that_is_too_large_is_not_read(gateway, upstream):
+    large = json.dumps({"county": "Essex", "q": "x" * LARGEST_BODY}).encode()
+    reply = gateway.post(large)
+    assert (reply.status, reply.code) == (413, "too_large")
+    chunked = gateway.request("POST", "/loans", body=iter([large[:1_500], large[1_500:]]))
+    assert chunked.status == 413
+    assert upstream.received == []
+    fitting = json.dumps({"county": "Essex", "q": "x"}).encode().ljust(LARGEST_BODY)
+    assert gateway.post(fitting).status == 200
+    assert gateway.post(fitting + b" ").status == 413
+
+
+def test_metrics_are_counted_on_a_port_of_their_own(gateway, upstream):  # noqa: ARG001
+    assert gateway.ask("/metrics").status == 404
+    before = gateway.metrics()
+    for _ in range(6):  # new connections, at whichever worker
+        assert gateway.ask(county="Essex", race="Black").status == 200
+    assert gateway.ask("/nowhere").status == 404
+    after = gateway.metrics()
+    for name, more in {
+        'incrowd_requests_total{route="/loans",status="200"}': 6,
+        'incrowd_requests_total{route="other",status="404"}': 1,
+        "incrowd_decisions_total": 6,
+        "incrowd_cache_requests_total": 6,
+    }.items():
+        assert after[name] - before[name] == more, name
+
+
+def test_the_log_is_json_without_values(gateway, upstream):  # noqa: ARG001
+    reply = gateway.ask(county="Suffolk", email="somebody@example.com")
+    gateway.until(lambda: reply.headers["incrowd-request"] in gateway.log, "the request is logged")
+    (line,) = [event for event in gateway.events if event.get("request") == reply.headers["incrowd-request"]]
+    assert set(line) == {"time", "level", "event", "request", "route", "status", "code", "ms"}
+    assert (line["event"], line["route"], line["status"]) == ("request", "/loans", 200)
+    for secret in ("Suffolk", "Norfolk", "Essex", "somebody", KEY, BOB, BUSY, hashed(KEY)):
+        assert secret not in gateway.log
+
+
+def incrowd(*words):
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "incrowd", "gateway", *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_check_says_what_can_be_protected(gateway, tmp_path):
+    good = incrowd("--config", gateway.file, "--check")
+    assert good.returncode == 0, good.stderr
+    assert "income" in good.stdout
+    bad = tmp_path / "bad.yaml"
+    demanding = gateway.config["privacy"] | {"protect": ["income:l=900"]}
+    bad.write_text(yaml.safe_dump(gateway.config | {"privacy": demanding}), "utf-8")
+    result = CliRunner().invoke(cli, ["gateway", "--config", str(bad), "--check"])
+    assert result.exit_code == 2
+    assert "income" in result.output
+
+
+@pytest.mark.parametrize("what", ["listen", "metrics"])
+def test_a_port_in_use_is_said_in_one_line(folder, running, tmp_path, what):
+    config = configuration(folder / "people.parquet", {"kind": "http", "url": running.url})
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        config[what] = {"port": taken.getsockname()[1]}
+        file = tmp_path / "gateway.yaml"
+        file.write_text(yaml.safe_dump(config), encoding="utf-8")
+        reply = incrowd("--config", file)
+    assert reply.returncode == 2
+    (line,) = [line for line in reply.stderr.splitlines() if not line.startswith("{")]
+    assert "port" in line
+    assert "Traceback" not in reply.stderr
+
+
+def test_a_missing_configuration_is_said_in_one_line(tmp_path):
+    reply = incrowd("--config", tmp_path / "absent.yaml")
+    assert reply.returncode == 2
+    assert len(reply.stderr.splitlines()) == 1
+    assert "absent.yaml" in reply.stderr
+
+
+def test_the_demonstration_starts_answers_and_stops(tmp_path):
+    port = free_port()
+    command = [sys.executable, "-P", "-m", "incrowd", "gateway", "--demo", "--port", str(port)]
+    with (tmp_path / "said").open("wb") as said, subprocess.Popen(command, stdout=said, stderr=said) as demo:
+        try:
+            reply = demo_answer(demo, port)
+            demo.send_signal(signal.SIGINT)
+            assert demo.wait(STOP_SECONDS) == 0
+        finally:
+            demo.kill()
+    assert reply["answer"] == "exact"
+    assert {row["county"] for row in reply["rows"]} == {"Essex"}
+    words = (tmp_path / "said").read_text(encoding="utf-8")
+    assert "the provider is asked for: " in words
+    assert "Traceback" not in words
+
+
+def demo_answer(demo, port):
+    deadline = time.monotonic() + 60
+    while demo.poll() is None and time.monotonic() < deadline:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        with contextlib.closing(connection), contextlib.suppress(OSError):
+            connection.request(
+                "GET", "/loans?county=Essex&race=Black&gender=Female", headers={"X-Api-Key": "demo"}
+            )
+            return json.load(connection.getresponse())
+        time.sleep(0.1)
+    raise AssertionError("the demonstration did not answer")
+
+
+def test_a_signal_to_stop_lets_the_last_request_be_answered(gateway, upstream):
+    """The last test of this gateway. Somebody whose connection stays open without asking does not hold it up."""
+    upstream.steer("slow", seconds=2.0)
+    replies = []
+    asking = threading.Thread(target=lambda: replies.append(gateway.ask(county="Dukes")))
+    with Line(gateway) as idle:
+        assert idle.ask("/healthz").status == 200
+        asking.start()
+        gateway.until(lambda: upstream.received, "the request is under way")
+        started = time.monotonic()
+        assert gateway.stop() == 0
+        assert time.monotonic() - started < STOP_SECONDS
+    asking.join()
+    assert replies[0].status == 200
+    assert gateway.events[-1]["event"] == "stopped"
+    assert not [line for line in gateway.events if line["event"] in {"failed", "uncaught"}]
