@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
@@ -251,3 +252,12 @@ def test_mistakes_are_one_line():
     for coverage in (Fraction(0), Fraction(11, 10)):
         with pytest.raises(BadInputError, match="coverage must be"):
             StrictChoice(wide, POLICIES, coverage)
+
+
+def test_what_was_worked_out_travels_to_another_process():
+    table = make_table(("a", "b", "x"), [(i % 2, i % 3, i % 4) for i in range(48)])
+    choice = StrictChoice(table, parse_policies(["x:l=2"]))
+    rungs = choice.rungs_for(["a", "b"])
+    copy = pickle.loads(pickle.dumps(choice))
+    assert copy.rungs_for(["a", "b"]) == rungs
+    assert copy.rungs_for(["b"]) == choice.rungs_for(["b"])

@@ -93,6 +93,13 @@ class StrictChoice:
         self._chosen: dict[tuple[str, ...], Rungs] = {}
         self._turn = threading.Lock()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Travel to another process without the lock."""
+        return {name: value for name, value in vars(self).items() if name != "_turn"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _turn=threading.Lock())
+
     def rungs_for(self, names: Sequence[str]) -> Rungs:
         """Return the rungs on which a template's attributes are sent, in the schema's order, without protected ones."""
         for name in names:
