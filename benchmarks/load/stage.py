@@ -101,23 +101,35 @@ class Stage:
                 {
                     "path": "/loans",
                     "provider": "loans",
-                    "parameters": dict.fromkeys(("income", *VALUES), "quasi"),
+                    "parameters": dict.fromkeys(("income", *VALUES), "quasi") | {"q": "passthrough"},
                     "sort": ["loan"],
                 }
             ],
         }
 
-    def questions(self, count: int, *, people: int = PEOPLE, seed: int = 0) -> Path:
-        """Write down questions of one to three attributes, asked by everybody in turn; return the file."""
-        chance = random.Random(seed)
+    def questions(self, count: int, *, people: int = PEOPLE, wide: bool = False) -> Path:
+        """Write down questions of one to three attributes, asked by everybody in turn; return the file.
+
+        Parameters
+        ----------
+        count
+            How many; they are asked from the first to the last, and then again.
+        people
+            How many people ask.
+        wide
+            Add a number that passes through and is another one each time, so that no question comes twice.
+        """
+        chance = random.Random(0)
         questions = []
         for place in range(count):
             names = chance.sample(list(VALUES), chance.randint(1, 3))
             query = {name: chance.choice(VALUES[name]) for name in names}
+            if wide:
+                query["q"] = str(place)
             head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {key_of(place % people)}"
             raw = f"GET /loans?{urlencode(query)} HTTP/1.1\r\n{head}\r\n\r\n"
             questions.append({"raw": raw, "query": query})
-        file = self.folder / f"questions-{count}-{people}-{seed}.json"
+        file = self.folder / f"questions-{count}-{people}.json"
         file.write_text(json.dumps(questions), encoding="utf-8")
         return file
 
@@ -137,7 +149,7 @@ class Server:
         before = self.cpu_seconds()
         with self.start_load(questions, seconds, rate=rate, connections=connections) as client:
             output, _ = client.communicate(timeout=seconds + PATIENCE)
-        result: dict[str, Any] = json.loads(output)
+        result = self.read(output)
         return result | {"cpu_us": 1e6 * (self.cpu_seconds() - before) / max(result["requests"], 1)}
 
     def start_load(
@@ -153,6 +165,12 @@ class Server:
         }
         command = [sys.executable, str(HERE / "client.py"), json.dumps(settings)]
         return subprocess.Popen(command, stdout=subprocess.PIPE)
+
+    @staticmethod
+    def read(output: bytes) -> dict[str, Any]:
+        """Read what the load generator printed."""
+        result: dict[str, Any] = json.loads(output)
+        return result
 
     @property
     def pids(self) -> list[int]:

@@ -37,6 +37,7 @@ HTTP_ROUTES = {
     "cursor": {"send": "query", "pages": {"kind": "cursor", "next": "/next", "limit": "limit", "size": 60}},
     "cursor-json": {"send": "json", "pages": {"kind": "cursor", "next": "/next"}},
     "link": {"send": "query", "pages": {"kind": "link", "next": "/links/next"}},
+    "link-header": {"send": "query", "pages": {"kind": "link", "next": "header"}},
 }
 PARAMETERS = {
     "county": {"use": "quasi", "send": ["county", "region"]},
@@ -90,7 +91,6 @@ class World:
         self.rows = made_up_rows(random_, self.people)
         self.postgres = postgres
         self.upstream = upstreams.enter_context(Upstream(self.rows))
-        self.upstream.steer(most=80, size=50)
         self._fill_postgres()
         table, ladder = folder / f"people-{seed}.parquet", folder / "county.csv"
         pq.write_table(pa.Table.from_pylist(self.people), table)
@@ -229,7 +229,7 @@ def test_answers_over_http_are_those_to_the_query_as_asked(world, route):
     generalized = 0
     for number in range(QUERIES):
         query, window = world.random_query(), world.random_window()
-        world.upstream.steer(most=80, size=50)
+        world.upstream.steer(most=80, size=50, links="header" if route == "link-header" else "body")
         reply = ask(world, f"/{route}", query, window, number)
         assert reply.status == 200, reply.body
         answer = reply.json

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from incrowd.gateway.asking import parameters_of_body, parameters_of_query
 from incrowd.gateway.exchange import Reply, Request, respond
 from incrowd.gateway.problems import Problem
 
@@ -26,7 +27,9 @@ def part(body, *, more=False):
 
 
 def parameters(*parts, **scope):
-    return asyncio.run(request(*parts, **scope).parameters())
+    asked = request(*parts, **scope)
+    read = parameters_of_query if asked.method == "GET" else parameters_of_body
+    return read(asyncio.run(asked.text()))
 
 
 def code(*parts, **scope):

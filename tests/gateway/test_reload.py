@@ -146,6 +146,7 @@ def bad_changes(first, folder):
     broken = folder / "broken.parquet"
     broken.write_bytes(b"not a table")
     route = first["routes"][0]
+    distrusting = {"kind": "http", "url": "https://localhost/", "tls": {"ca": str(broken)}}
     return [
         ({**first, "nonsense": 1}, "nonsense"),
         ({**first, "people": []}, "people"),
@@ -155,6 +156,7 @@ def bad_changes(first, folder):
         ({**first, "table": {"file": str(broken)}}, "broken.parquet"),
         ({**first, "routes": [{**route, "provider": "nobody"}]}, "nobody"),
         ({**first, "providers": {"loans": {"kind": "http", "url": "ftp://example"}}}, "url"),
+        ({**first, "providers": {"loans": distrusting}}, "providers.loans: the provider's 'tls'"),
     ]
 
 

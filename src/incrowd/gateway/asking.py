@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -12,12 +13,17 @@ import msgspec
 from incrowd.gateway.answer import Filter, Order, field_getter, parse_sort, parse_window
 from incrowd.gateway.config import Parameter, Route
 from incrowd.gateway.problems import bad_request
+from incrowd.online.decision import Decision
 from incrowd.online.schema import text_of
 
-__all__ = ["RESERVED", "Asking", "Reader", "parameters_of_body", "parameters_of_query"]
+__all__ = ["RESERVED", "Asking", "Question", "Reader", "Told", "parameters_of_body", "parameters_of_query"]
 
 RESERVED = ("sort", "offset", "limit")
 MOST_PARAMETERS = 100
+REMEMBERED = 1024
+"""Questions of a route that a worker remembers."""
+LONGEST_REMEMBERED = 1024
+"""Their longest text, in bytes."""
 Scalar = str | int | float | bool
 
 
@@ -49,6 +55,35 @@ class Asking:
     limit: int
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a provider is told in place of a query, and what the person is told about that (as JSON)."""
+
+    decision: Decision
+    sent: Mapping[str, Any] = field(repr=False)
+    privacy: msgspec.Raw = field(repr=False)
+
+
+@dataclass(slots=True, eq=False)
+class Question:
+    """What one person asked, and what came of it: asked again (the next page, say), it need not be worked out again.
+
+    Parameters
+    ----------
+    asking
+        The request, sorted out.
+    disclosed, decision
+        What was decided last, and what the provider had been told by then: all that a decision may change with.
+    told
+        What the last decision means for the provider and the person.
+    """
+
+    asking: Asking
+    disclosed: Mapping[str, frozenset[str]] | None = field(default=None, repr=False)
+    decision: Decision | None = None
+    told: Told | None = None
+
+
 class Reader:
     """Sorts out the parameters of one route's requests; what can be compiled is, once."""
 
@@ -59,6 +94,18 @@ class Reader:
             for name, parameter in route.parameters.items()
             if parameter.field
         }
+        self._remembered = lru_cache(REMEMBERED)(self._question)
+
+    def question(self, person: str, method: str, text: bytes) -> Question:
+        """Return what a person asks with the text of a request, if it was asked lately with what is known about it.
+
+        Everybody has questions of their own: how fast an answer comes says nothing about what others asked.
+        """
+        remember = self._remembered if len(text) <= LONGEST_REMEMBERED else self._question
+        return remember(person, method, text)
+
+    def _question(self, _person: str, method: str, text: bytes) -> Question:
+        return Question(self.read(parameters_of_query(text) if method == "GET" else parameters_of_body(text)))
 
     def read(self, given: Mapping[str, Any]) -> Asking:
         """Sort out what a person gave: name -> value; None and blanks are "don't care"."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+import random
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
-from incrowd.gateway.asking import parameters_of_body, parameters_of_query
 from incrowd.gateway.problems import bad_request, too_large, unauthorized
 
 __all__ = ["JSON", "Receive", "Reply", "Request", "Scope", "Send", "respond"]
@@ -18,39 +16,44 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 JSON = "application/json"
+ALWAYS = (
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+)
 
 
 class Request:
     """What came in, read no further than needed."""
 
     def __init__(self, scope: Scope, receive: Receive, largest_body: int) -> None:
-        self.id = secrets.token_hex(8)
+        self.id = f"{random.getrandbits(64):016x}"  # it finds a log line and opens nothing
         self.path: str = scope["path"]
         self.method: str = scope["method"]
-        self._scope = scope
+        # By their names in lower case; of several with one name, the last.
+        self._headers: dict[bytes, bytes] = dict(scope["headers"])
+        self._query: bytes = scope["query_string"]
         self._receive = receive
         self._largest_body = largest_body
 
-    @cached_property
-    def headers(self) -> dict[str, str]:
-        """The headers by their names in lower case; of several with one name, the last."""
-        return {name.decode("latin-1"): value.decode("latin-1") for name, value in self._scope["headers"]}
+    def headers(self, names: Iterable[str]) -> dict[str, str]:
+        """Return those of some headers that came."""
+        found = ((name, self._headers.get(name.encode("latin-1"))) for name in names)
+        return {name: value.decode("latin-1") for name, value in found if value is not None}
 
     @property
     def key(self) -> str:
         """The person's key, a character for each byte."""
-        scheme, _, key = self.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and key:
-            return key.strip(" \t")
-        if "x-api-key" in self.headers:
-            return self.headers["x-api-key"]
+        scheme, _, key = self._headers.get(b"authorization", b"").partition(b" ")
+        if scheme.lower() == b"bearer" and key:
+            return key.strip(b" \t").decode("latin-1")
+        if b"x-api-key" in self._headers:
+            return self._headers[b"x-api-key"].decode("latin-1")
         raise unauthorized()
 
-    async def parameters(self) -> dict[str, Any]:
-        """Return what the person gave, after the question mark or as a JSON object."""
-        if self.method == "GET":
-            return parameters_of_query(self._scope["query_string"])
-        return parameters_of_body(await self._body())
+    async def text(self) -> bytes:
+        """Return what the person gave: what is after the question mark, or the body."""
+        return self._query if self.method == "GET" else await self._body()
 
     async def _body(self) -> bytes:
         body = bytearray()
@@ -78,15 +81,12 @@ class Reply:
 
 async def respond(send: Send, reply: Reply, request: Request) -> None:
     """Send the reply to a request."""
-    headers = {
-        "content-type": reply.kind,
-        "content-length": str(len(reply.body)),
-        "cache-control": "no-store",
-        "x-content-type-options": "nosniff",
-        "referrer-policy": "no-referrer",
-        "incrowd-request": request.id,
-        **reply.headers,
-    }
-    pairs = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": reply.status, "headers": pairs})
+    headers = [
+        (b"content-type", reply.kind.encode("latin-1")),
+        (b"content-length", b"%d" % len(reply.body)),
+        (b"incrowd-request", request.id.encode("latin-1")),
+        *ALWAYS,
+        *((name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers.items()),
+    ]
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     await send({"type": "http.response.body", "body": reply.body})

@@ -7,8 +7,10 @@ the workers take it over between two requests, and no connection is lost.
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
 import socket
+import ssl
 import sys
 import tempfile
 import threading
@@ -26,6 +28,7 @@ from incrowd.gateway.config import Config, Listen, load_config
 from incrowd.gateway.handover import Inbox, hand_over
 from incrowd.gateway.journal import GRANIAN_LOGGING, Journal, LineWriter, install
 from incrowd.gateway.prepared import Prepared, prepare, unprepared, watched_files
+from incrowd.gateway.providers import open_provider
 from incrowd.gateway.watch import Watch, start_metrics
 
 __all__ = ["run_gateway"]
@@ -36,8 +39,9 @@ STOP_TIMEOUT = 30
 
 def run_gateway(file: Path) -> None:
     """Serve until told to stop."""
-    config = load_config(file)
+    config = _load(file)
     _check_address(config.listen)
+    _check_tls(config.listen)
     # Workers start from nothing instead of by fork: a fork would copy locks that threads hold.
     multiprocessing.set_start_method("spawn", force=True)
     journal = Journal(config.log, LineWriter().write)
@@ -47,6 +51,37 @@ def run_gateway(file: Path) -> None:
             Parent(config, journal, Path(directory)).serve()
     finally:
         undo()
+
+
+def _load(file: Path) -> Config:
+    """Load a configuration whose providers can be opened, so that no worker fails at it; none is connected to."""
+
+    async def try_providers() -> None:
+        for name, provider in config.providers.items():
+            try:
+                opened = await open_provider(provider)
+            except BadInputError as error:
+                raise BadInputError(f"{file.name}: providers.{name}: {error}") from None
+            await opened.close()
+
+    config = load_config(file)
+    asyncio.run(try_providers())
+    return config
+
+
+def _check_tls(listen: Listen) -> None:
+    """Say which setting it is if people could not be served with these certificates."""
+    if listen.tls is None:
+        return
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(listen.tls.certificate, listen.tls.key)
+        if listen.tls.clients:
+            context.load_verify_locations(listen.tls.clients)
+    except OSError:
+        raise BadInputError(
+            "listen.tls: a file cannot be used; give PEM files, and the key that fits the certificate"
+        ) from None
 
 
 def _check_address(listen: Listen) -> None:
@@ -165,7 +200,7 @@ class Parent(MPServer):
         """Prepare what the files say now, and hand it to the workers if it is good; whatever happens, go on."""
         before = self._maker.prepared
         try:
-            config = self._watched = load_config(before.config.file)
+            config = self._watched = _load(before.config.file)
             # As they were before they are read: what changes meanwhile, or is not there yet, is looked at again.
             self._stamps[1:] = _stamps(config)[1:]
             # First for the workers that start from now on: one that starts in between takes it twice, not never.

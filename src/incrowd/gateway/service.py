@@ -8,9 +8,11 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from incrowd.errors import BadInputError, IncrowdError
 from incrowd.gateway.answer import Answer, narrow
-from incrowd.gateway.asking import Asking, Reader
+from incrowd.gateway.asking import Asking, Question, Reader, Told
 from incrowd.gateway.cache import Cache, cache_key
 from incrowd.gateway.config import Person, Route
 from incrowd.gateway.prepared import Prepared
@@ -34,6 +36,7 @@ __all__ = ["Service"]
 MANY_ROWS = 5_000
 OVER_BUDGET = "the answer has more than"
 """How every provider begins to say that a budget ended the fetch."""
+_encode = msgspec.json.Encoder().encode
 
 
 class Service:
@@ -98,25 +101,31 @@ class Service:
         """Tell of each provider whether it can be reached."""
         return {name: await provider.ready() for name, provider in self._providers.items()}
 
-    def preview(self, route: Route, person: Person, given: Mapping[str, Any]) -> dict[str, Any]:
+    def question(self, route: Route, person: Person, method: str, text: bytes) -> Question:
+        """Return what a person asks with the text of a request."""
+        return self._readers[route.path].question(person.name, method, text)
+
+    def preview(self, route: Route, person: Person, question: Question) -> msgspec.Raw:
         """Return what would be sent, and why; nobody is told anything."""
-        asking = self._readers[route.path].read(given)
         with _problems():
-            decision = self._ready().look(asking.query, person, route.provider)
-        return _privacy(asking, self._decided(decision), person, _sent(asking, decision, route))
+            decision = self._ready().look(question, person, route.provider)
+        return _told(question, self._decided(decision), person, route).privacy
 
     async def ask(
-        self, route: Route, person: Person, given: Mapping[str, Any], headers: Mapping[str, str]
+        self, route: Route, person: Person, question: Question, headers: Mapping[str, str]
     ) -> dict[str, Any]:
-        """Return the answer to the query as it was asked."""
-        asking = self._readers[route.path].read(given)
+        """Return the answer to the query as it was asked; `headers` are those that the provider may see."""
+        asking = question.asking
         started = time.perf_counter()
         with _problems():
-            decision = await self._ready().decide(asking.query, person, route.provider)
+            decision = await self._ready().decide(question, person, route.provider)
         self._watch.decided(decision, time.perf_counter() - started)
-        sent = _sent(asking, self._decided(decision), route)
-        fetched = await self._fetch(route, sent, headers)
-        answer = await _narrow(fetched, asking)
+        told = _told(question, self._decided(decision), person, route)
+        fetched = await self._fetch(route.provider, told.sent, headers)
+        if len(fetched.rows) < MANY_ROWS:
+            answer = _narrow(fetched, asking)
+        else:  # in a thread, so that nobody else waits
+            answer = await asyncio.to_thread(_narrow, fetched, asking)
         missing = _missing(asking, fetched, route)
         return {
             "rows": answer.rows,
@@ -125,7 +134,7 @@ class Service:
             "limit": answer.limit,
             "answer": "partial" if missing else "exact",
             "missing": missing,
-            "privacy": _privacy(asking, decision, person, sent),
+            "privacy": told.privacy,
         }
 
     def _ready(self) -> Teller:
@@ -141,19 +150,16 @@ class Service:
             raise refused(decision.reason)
         return decision
 
-    async def _fetch(self, route: Route, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Fetched:
+    async def _fetch(self, name: str, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Fetched:
         """Ask the provider, or the cache if it was asked the same lately."""
-        name = route.provider
-        allowed = getattr(self.config.providers[name], "forward", ())
-        passing = {header: headers[header] for header in allowed if header in headers}
         if self._cache is None:
-            return await self._fetch_now(name, sent, passing)
+            return await self._fetch_now(name, sent, headers)
 
         async def fetch() -> tuple[Fetched, int]:
-            fetched = await self._fetch_now(name, sent, passing)
+            fetched = await self._fetch_now(name, sent, headers)
             return fetched, fetched.nbytes
 
-        key = cache_key(name, sent, passing)
+        key = cache_key(name, sent, headers)
         self._watch.cache(found=self._cache.get(key) is not None)
         return await self._cache.get_or_fetch(key, fetch)
 
@@ -184,15 +190,17 @@ class _problems:  # noqa: N801 - used like a function
         raise refused(str(error)) from None
 
 
-async def _narrow(fetched: Fetched, asking: Asking) -> Answer:
-    """Narrow the rows to what was asked; many of them in a thread, so that nobody else waits."""
+def _narrow(fetched: Fetched, asking: Asking) -> Answer:
+    return narrow(fetched.rows, asking.filters, sort=asking.order, offset=asking.offset, limit=asking.limit)
 
-    def work() -> Answer:
-        return narrow(
-            fetched.rows, asking.filters, sort=asking.order, offset=asking.offset, limit=asking.limit
-        )
 
-    return work() if len(fetched.rows) < MANY_ROWS else await asyncio.to_thread(work)
+def _told(question: Question, decision: Decision, person: Person, route: Route) -> Told:
+    """Return what a decision means for the provider and for the person."""
+    if question.told is None or question.told.decision is not decision:
+        asking = question.asking
+        sent = _sent(asking, decision, route)
+        question.told = Told(decision, sent, msgspec.Raw(_encode(_privacy(asking, decision, person, sent))))
+    return question.told
 
 
 def _sent(asking: Asking, decision: Decision, route: Route) -> dict[str, Any]:

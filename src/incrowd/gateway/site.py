@@ -96,17 +96,21 @@ class Site:
         return await handler(request)
 
     def _asker(self, route: Route) -> Handler:
+        allowed = getattr(self.config.providers[route.provider], "forward", ())
+
         async def ask(request: Request) -> Reply:
             person = self.service.person(request.key)
-            answer = await self.service.ask(route, person, await request.parameters(), request.headers)
-            return Reply(_encode(answer))
+            question = self.service.question(route, person, request.method, await request.text())
+            passing = request.headers(allowed) if allowed else {}
+            return Reply(_encode(await self.service.ask(route, person, question, passing)))
 
         return ask
 
     def _previewer(self, route: Route) -> Handler:
         async def preview(request: Request) -> Reply:
             person = self.service.person(request.key)
-            return Reply(_encode(self.service.preview(route, person, await request.parameters())))
+            question = self.service.question(route, person, request.method, await request.text())
+            return Reply(_encode(self.service.preview(route, person, question)))
 
         return preview
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from incrowd.gateway.asking import Question
 from incrowd.gateway.config import LedgerSource, Person
 from incrowd.online.generalizer import Decision
 from incrowd.online.ledger import Ledger
@@ -47,21 +48,29 @@ class Teller:
         self._ledgers: dict[float, Ledger] = {}
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="ledger")
 
-    def look(self, query: Mapping[str, Any], person: Person, provider: str) -> Decision:
+    def look(self, question: Question, person: Person, provider: str) -> Decision:
         """Decide without telling anybody anything."""
         disclosed = self._ledger(READ_TIMEOUT).disclosed(person.name, provider) if self._source else None
-        return self._protection.decide(query, person.protect, user=person.name, disclosed=disclosed)
+        if question.decision is None or question.disclosed != disclosed:
+            query = question.asking.query
+            question.decision = self._protection.decide(
+                query, person.protect, user=person.name, disclosed=disclosed
+            )
+            question.disclosed = disclosed
+        return question.decision
 
-    async def decide(self, query: Mapping[str, Any], person: Person, provider: str) -> Decision:
+    async def decide(self, question: Question, person: Person, provider: str) -> Decision:
         """Decide; unless it is refused, what is to be sent is in the ledger when this returns."""
-        decision = self.look(query, person, provider)
+        decision = self.look(question, person, provider)
         if self._source is None or decision.refused:
             return decision
         told = stored(decision.sent_nodes, self._protection.schema)
         if self._ledger(READ_TIMEOUT).knows(person.name, provider, told):
             return decision
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._writer, self._reserve, query, person, provider)
+        return await loop.run_in_executor(
+            self._writer, self._reserve, question.asking.query, person, provider
+        )
 
     async def expire(self) -> None:
         """Erase what has expired."""

@@ -15,7 +15,14 @@ import numpy.typing as npt
 from incrowd.kernels.arrays import Rows, Tree
 from incrowd.kernels.jit import helper, kernel
 
-__all__ = ["AncestorRows", "Generalizations", "ancestor_rows", "common_generalization", "keep_common"]
+__all__ = [
+    "AncestorRows",
+    "Generalizations",
+    "ancestor_rows",
+    "common_counts",
+    "common_generalization",
+    "keep_common",
+]
 
 Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]
@@ -111,25 +118,38 @@ def _to_copies(tree: Tree, node: Ints32, count: Ints32, length: int) -> int:
 
 
 @kernel
+def common_counts(ancestors: AncestorRows, row_start: Ints64, members: Ints64) -> AncestorRows:
+    """Return m(v) of each group of rows; group g is ``members[row_start[g]:row_start[g + 1]]``, not empty."""
+    groups = len(row_start) - 1
+    most = 0
+    for group in range(groups):
+        first = members[row_start[group]]
+        most += ancestors.start[first + 1] - ancestors.start[first]
+    start, node, times = np.zeros(groups + 1, np.int64), np.empty(most, np.int32), np.empty(most, np.int32)
+    for group in range(groups):
+        first, filled = members[row_start[group]], start[group]
+        length = ancestors.start[first + 1] - ancestors.start[first]
+        for i in range(length):
+            node[filled + i] = ancestors.node[ancestors.start[first] + i]
+            times[filled + i] = ancestors.times[ancestors.start[first] + i]
+        for j in range(row_start[group] + 1, row_start[group + 1]):
+            length = keep_common(node, times, filled, length, ancestors, members[j])
+        start[group + 1] = filled + length
+    return AncestorRows(start, node[: start[groups]].copy(), times[: start[groups]].copy())
+
+
+@kernel
 def common_generalization(
     ancestors: AncestorRows, tree: Tree, row_start: Ints64, members: Ints64
 ) -> Generalizations:
     """Return the LCG of each group of rows; group g is ``members[row_start[g]:row_start[g + 1]]``, not empty."""
-    groups = len(row_start) - 1
-    most = 0
-    for group in range(groups):
-        seed = members[row_start[group]]
-        most += ancestors.start[seed + 1] - ancestors.start[seed]
-    start, nodes, counts = np.zeros(groups + 1, np.int64), np.empty(most, np.int32), np.empty(most, np.int32)
-    for group in range(groups):
-        seed, filled = members[row_start[group]], start[group]
-        length = ancestors.start[seed + 1] - ancestors.start[seed]
-        for i in range(length):
-            nodes[filled + i], counts[filled + i] = (
-                ancestors.node[ancestors.start[seed] + i],
-                ancestors.times[ancestors.start[seed] + i],
-            )
-        for j in range(row_start[group] + 1, row_start[group + 1]):
-            length = keep_common(nodes, counts, filled, length, ancestors, members[j])
-        start[group + 1] = filled + _to_copies(tree, nodes[filled:], counts[filled:], length)
-    return Generalizations(start, nodes[: start[groups]].copy(), counts[: start[groups]].copy())
+    least = common_counts(ancestors, row_start, members)
+    start = np.zeros(len(row_start), np.int64)
+    nodes, counts = least.node, least.times
+    for group in range(len(row_start) - 1):
+        first, length = least.start[group], least.start[group + 1] - least.start[group]
+        kept = _to_copies(tree, nodes[first:], counts[first:], length)
+        for i in range(kept):
+            nodes[start[group] + i], counts[start[group] + i] = nodes[first + i], counts[first + i]
+        start[group + 1] = start[group] + kept
+    return Generalizations(start, nodes[: start[-1]].copy(), counts[: start[-1]].copy())

@@ -12,6 +12,7 @@ from incrowd.errors import BadInputError, check_choice, nearest
 from incrowd.methods.apriori import apriori, check_apriori
 from incrowd.methods.classes import WITHHELD, Classes, Progress
 from incrowd.methods.clump import check_clump, clump
+from incrowd.methods.flock import check_flock, flock
 from incrowd.methods.microaggregation import check_microaggregation, microaggregation
 from incrowd.methods.partition import partition
 from incrowd.methods.rivals import check_korolova, erola, korolova, navarro, plain, poblete
@@ -35,6 +36,7 @@ __all__ = [
 
 Method = Callable[..., Classes]
 METHODS: Mapping[str, Method] = {
+    "flock": flock,
     "partition": partition,
     "clump": clump,
     "ssc": ssc,
@@ -48,6 +50,7 @@ METHODS: Mapping[str, Method] = {
     "suppress": suppress,
 }
 PROMISES: Mapping[str, Kind] = {
+    "flock": "k-anonymity",
     "partition": "k-anonymity",
     "clump": "k-anonymity",
     "ssc": "k-anonymity",
@@ -64,6 +67,7 @@ ASKING = frozenset(
     ["microaggregation", "navarro", "erola", "plain", "korolova", "poblete"]
 )  # methods that need every single query
 CHECKS: Mapping[str, Callable[..., None]] = {
+    "flock": check_flock,
     "clump": check_clump,
     "ssc": check_ssc,
     "microaggregation": check_microaggregation,

@@ -11,11 +11,15 @@ from typing import Any, Protocol, TypeVar
 from incrowd.errors import IncrowdError
 from incrowd.online.schema import text_of
 
-__all__ = ["Fetched", "Provider", "ProviderError", "TryAgainError", "plain_text", "try_again"]
+__all__ = ["OVER_BUDGET", "Fetched", "Provider", "ProviderError", "TryAgainError", "plain_text", "try_again"]
 
 BACKOFF_SECONDS = 0.05  # before the first retry; doubled each time, and up to a half of it left to chance
 
 Result = TypeVar("Result")
+
+
+OVER_BUDGET = "the answer has more than"
+"""How `Fetched.missing` begins if it was us who stopped reading."""
 
 
 class ProviderError(IncrowdError):

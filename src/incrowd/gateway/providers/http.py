@@ -20,7 +20,14 @@ from yarl import URL
 from incrowd.errors import BadInputError
 from incrowd.gateway.config import ClientTls, HttpProvider
 from incrowd.gateway.pointers import MISSING, compile_pointer
-from incrowd.gateway.providers.base import Fetched, ProviderError, TryAgainError, plain_text, try_again
+from incrowd.gateway.providers.base import (
+    OVER_BUDGET,
+    Fetched,
+    ProviderError,
+    TryAgainError,
+    plain_text,
+    try_again,
+)
 from incrowd.gateway.providers.pages import Page, Walk, plan_walk
 from incrowd.online.schema import text_of
 
@@ -103,7 +110,7 @@ class HttpSource:
             ask = partial(self._ask, self._address(texts, walk), body, headers, budget.bytes - nbytes)
             answer, links = await try_again(ask, self._config.retries)
             if answer is None:
-                missing = f"the answer has more than {budget.bytes} bytes"
+                missing = f"{OVER_BUDGET} {budget.bytes} bytes"
                 break
             nbytes += len(answer)
             pages += 1
@@ -113,7 +120,7 @@ class HttpSource:
             missing = "the provider says that it has more rows" if truncated else walk.missing
             if len(rows) > budget.rows:
                 del rows[budget.rows :]
-                missing = f"the answer has more than {budget.rows} rows"
+                missing = f"{OVER_BUDGET} {budget.rows} rows"
         return Fetched(rows, not missing, missing, nbytes, pages)
 
     def _address(self, texts: dict[str, str], walk: Walk) -> URL:

@@ -52,7 +52,11 @@ class Walk:
 
 
 class _OffsetWalk(Walk):
-    """Pages by the number of rows before them. Without a total, a page with fewer rows than asked is the last."""
+    """Pages by the number of rows before them.
+
+    Without a total only an empty page is the last one: a page with fewer rows than asked may just show that the
+    provider sends no more at once.
+    """
 
     def __init__(self, pages: OffsetPages, total: Callable[[Any], Any] | None) -> None:
         super().__init__()
@@ -90,7 +94,7 @@ class _OffsetWalk(Walk):
 
     def _is_last(self, page: Page) -> bool:
         if self._total is None:
-            return len(page.rows) < self._pages.size
+            return not page.rows
         return self._read == self._total
 
     def _totals_agree(self, page: Page) -> bool:

@@ -28,7 +28,14 @@ from psycopg.types.string import TextLoader
 
 from incrowd.errors import BadInputError
 from incrowd.gateway.config import PostgresProvider
-from incrowd.gateway.providers.base import Fetched, ProviderError, TryAgainError, plain_text, try_again
+from incrowd.gateway.providers.base import (
+    OVER_BUDGET,
+    Fetched,
+    ProviderError,
+    TryAgainError,
+    plain_text,
+    try_again,
+)
 
 __all__ = ["PostgresSource"]
 
@@ -147,9 +154,9 @@ class PostgresSource:
             async for row in stream:
                 size = len(_encode(row))
                 if len(rows) == budget.rows:
-                    missing = f"the answer has more than {budget.rows} rows"
+                    missing = f"{OVER_BUDGET} {budget.rows} rows"
                 elif nbytes + size > budget.bytes:
-                    missing = f"the answer has more than {budget.bytes} bytes"
+                    missing = f"{OVER_BUDGET} {budget.bytes} bytes"
                 if missing:
                     break
                 nbytes += size

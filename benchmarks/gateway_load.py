@@ -1,0 +1,178 @@
+"""The gateway under load, beside a pass-through proxy made of the same parts, and its memory over five minutes.
+
+Run: python benchmarks/gateway_load.py [--seconds 10] [--rounds 3] [--half-seconds 20]
+     python benchmarks/gateway_load.py --soak [SECONDS]
+Four processes on the loopback interface: load generator, gateway or proxy (one worker each), provider. Rounds alternate between
+the proxy and the gateways, and medians are compared, since machines are noisy. Prints Markdown tables; exits with 1 if
+a request failed or an answer was wrong, if the gateway as it is installed by default answers fewer than 0.7
+of the proxy's requests a second, or if memory or open files grow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent / "load"))
+
+from stage import PEOPLE, Server, Stage, open_files, resident_bytes
+
+BAR = 0.7
+PROXY = "pass-through proxy"
+DEFAULT = "gateway"
+SOAK_SECONDS = 300
+GROWTH, SLACK = 1.05, 5e6
+LEDGER = {"ledger": {"file": "ledger.sqlite"}}
+
+
+@dataclass(frozen=True)
+class Contender:
+    """Who is measured, and what it is asked."""
+
+    server: Server
+    questions: Path
+
+
+def contenders(stage: Stage, stack: contextlib.ExitStack) -> dict[str, Contender]:
+    """Start everybody; the questions of the first three come again and again, those of the fourth never do."""
+    some, new = stage.questions(500), stage.questions(20_000, wide=True)
+    # Everybody has asked their two questions before: what the ledger knows is not written again.
+    known = stage.questions(2 * PEOPLE)
+    gateway = stack.enter_context(stage.gateway())
+    return {
+        PROXY: Contender(stack.enter_context(stage.proxy()), some),
+        DEFAULT: Contender(gateway, some),
+        "gateway, questions never asked before": Contender(gateway, new),
+        "gateway, log at warning, no metrics": Contender(
+            stack.enter_context(stage.gateway(log="warning", metrics=None)), some
+        ),
+        "gateway with a ledger": Contender(stack.enter_context(stage.gateway(**LEDGER)), known),
+    }
+
+
+def measure(stage: Stage, seconds: float, rounds: int, half_seconds: float) -> bool:
+    """Print throughput, and times at half of the gateway's load; return whether all is well."""
+    with contextlib.ExitStack() as stack:
+        those = contenders(stage, stack)
+        for one in those.values():
+            one.server.load(one.questions, min(seconds, 2))
+        results: dict[str, list[dict[str, Any]]] = {name: [] for name in those}
+        for _ in range(rounds):
+            for name, one in those.items():
+                results[name].append(one.server.load(one.questions, seconds))
+        ratio = print_throughput(results)
+        half = median(results[DEFAULT], "rate") / 2
+        calm = {
+            name: one.server.load(one.questions, half_seconds, rate=half)
+            for name, one in those.items()
+            if name in {PROXY, DEFAULT}
+        }
+        print_times(calm, half)
+    everything = [each for those_results in results.values() for each in those_results] + list(calm.values())
+    problems = [each["problems"] for each in everything if each["problems"]]
+    print(f"\n{sum(each['requests'] for each in everything):,} requests, problems: {problems or 'none'}")
+    return ratio >= BAR and not problems
+
+
+def median(results: list[dict[str, Any]], what: str) -> float:
+    return statistics.median(each[what] for each in results)
+
+
+def print_throughput(results: dict[str, list[dict[str, Any]]]) -> float:
+    """Print the table; return the share of the proxy's throughput that the gateway has."""
+    whole = median(results[PROXY], "rate")
+    print("\n| who | requests / s | of the proxy's | lowest - highest | CPU us / request | p50 ms | p99 ms |")
+    print("|---|---|---|---|---|---|---|")
+    for name, those in results.items():
+        rates = [each["rate"] for each in those]
+        print(
+            f"| {name} | {median(those, 'rate'):,.0f} | {median(those, 'rate') / whole:.2f} "
+            f"| {min(rates):,.0f} - {max(rates):,.0f} | {median(those, 'cpu_us'):.0f} "
+            f"| {median(those, 'p50'):.1f} | {median(those, 'p99'):.1f} |"
+        )
+    return median(results[DEFAULT], "rate") / whole
+
+
+def print_times(results: dict[str, dict[str, Any]], rate: float) -> None:
+    print(
+        f"\nAt {rate:,.0f} requests a second:\n\n| who | answered / s | p50 ms | p99 ms |\n|---|---|---|---|"
+    )
+    for name, each in results.items():
+        print(f"| {name} | {each['rate']:,.0f} | {each['p50']:.2f} | {each['p99']:.2f} |")
+
+
+def soak(stage: Stage, seconds: float) -> bool:
+    """Ask steadily, at half of what it can, with ledger and a small cache; return whether memory stays flat."""
+    cache = {"entries": 100, "bytes": "50KB", "time_to_live": "2s"}
+    with stage.gateway(cache=cache, **LEDGER) as gateway:
+        questions = stage.questions(2 * PEOPLE)
+        capacity = gateway.load(questions, min(5, seconds / 4))["rate"]
+        with gateway.start_load(questions, seconds, rate=capacity / 2) as client:
+            samples = watch(gateway, client)
+            output, _ = client.communicate()
+    result = Server.read(output)
+    print(f"\n{result['requests']:,} requests at {capacity / 2:,.0f}/s, p99 {result['p99']:.1f} ms")
+    print(
+        f"problems: {result['problems'] or 'none'}\n\n| what | second minute | last minute | flat |\n|---|---|---|---|"
+    )
+    flat = [print_growth(name, [each[name] for each in samples]) for name in samples[0]]
+    return all(flat) and not result["problems"]
+
+
+def watch(gateway: Server, client: subprocess.Popen[bytes]) -> list[dict[str, float]]:
+    """Look every second, until the load generator has ended."""
+    parent, worker = gateway.process.pid, gateway.worker
+    samples = []
+    while client.poll() is None:
+        samples.append(
+            {
+                "worker MB": resident_bytes(worker) / 1e6,
+                "parent MB": resident_bytes(parent) / 1e6,
+                "worker's open files": open_files(worker),
+                "parent's open files": open_files(parent),
+            }
+        )
+        time.sleep(1)
+    return samples
+
+
+def print_growth(name: str, values: list[float]) -> bool:
+    """Compare the last minute with the second (of a shorter run: the last fifth with the second)."""
+    size = max(min(60, len(values) // 5), 1)
+    before, after = statistics.mean(values[size : 2 * size]), statistics.mean(values[-size:])
+    flat = after <= before * GROWTH + (SLACK / 1e6 if name.endswith("MB") else 2)
+    print(f"| {name} | {before:.1f} | {after:.1f} | {'yes' if flat else 'NO'} |")
+    return flat
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=float, default=10, help="of each round")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--half-seconds", type=float, default=20, help="of the measurement at half load")
+    parser.add_argument(
+        "--soak", type=float, nargs="?", const=SOAK_SECONDS, help="soak for so many seconds instead"
+    )
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="incrowd-load-") as folder:
+        stage = Stage(Path(folder))
+        with stage.provider():
+            if options.soak:
+                good = soak(stage, options.soak)
+            else:
+                good = measure(stage, options.seconds, options.rounds, options.half_seconds)
+    sys.exit(0 if good else 1)
+
+
+if __name__ == "__main__":
+    main()

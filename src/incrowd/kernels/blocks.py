@@ -1,0 +1,131 @@
+"""Blocks of rows that are alike in what weighs most (docs/papers/flock.md).
+
+With a loss that grows towards the root, the weights w(v) = loss(parent v) - loss(v) fall off with depth, so rows that
+are alike at all are alike in their counts on the few heaviest nodes. The rows are split in two at the node whose
+weighted count varies most, again and again, until the parts are small.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from incrowd.kernels.jit import helper, kernel
+from incrowd.kernels.lcg import AncestorRows
+
+__all__ = ["Blocks", "split_blocks"]
+
+Ints64 = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+LEAST_SHARE = 8  # a cut between different counts is taken if both sides have at least an eighth
+
+
+class Blocks(NamedTuple):
+    """Lists of rows: block b is ``rows[start[b]:start[b + 1]]``."""
+
+    start: Ints64
+    rows: Ints64
+
+
+class _Spread(NamedTuple):
+    """For each node the sum of its counts and of their squares, and which nodes have any."""
+
+    sums: Floats
+    squares: Floats
+    seen: Ints64
+
+
+@kernel
+def split_blocks(bags: AncestorRows, weight: Floats, rows: Ints64, most: int) -> Blocks:
+    """Split the rows into blocks of at most `most`, in an order in which neighbours are alike.
+
+    Parameters
+    ----------
+    bags
+        c_t of every row (or the least counts of every group).
+    weight
+        w(v) of each node; nodes of weight 0 are left aside.
+    rows
+        The rows to split.
+    most
+        The size of a block.
+    """
+    order, count = rows.copy(), np.zeros(len(rows), np.int64)
+    spread = _Spread(np.zeros(len(weight)), np.zeros(len(weight)), np.empty(len(weight), np.int64))
+    ends = np.empty(len(rows) + 1, np.int64)  # of the parts still to be looked at, the nearest last
+    ends[0], waiting = len(rows), 1
+    starts = np.zeros(len(rows) + 1, np.int64)
+    blocks, low = 0, 0
+    while waiting:
+        high = ends[waiting - 1]
+        if high - low <= most:
+            waiting -= 1
+            blocks += 1
+            starts[blocks] = low = high
+            continue
+        node = _most_varied(bags, weight, order, low, high, spread)
+        _count_node(bags, node, order, low, high, count)
+        ends[waiting] = low + _cut(order, count, low, high)
+        waiting += 1
+    return Blocks(starts[: blocks + 1].copy(), order)
+
+
+@helper
+def _most_varied(
+    bags: AncestorRows, weight: Floats, order: Ints64, low: int, high: int, spread: _Spread
+) -> int:
+    """Return the node with the largest variance of its weighted count, the first among equals; 0 if none varies."""
+    seen = 0
+    for i in range(low, high):
+        for at in range(bags.start[order[i]], bags.start[order[i] + 1]):
+            node, times = bags.node[at], float(bags.times[at])
+            if weight[node] > 0:
+                if spread.sums[node] == 0:
+                    spread.seen[seen] = node
+                    seen += 1
+                spread.sums[node] += times
+                spread.squares[node] += times * times
+    best, most = 0, 0.0
+    for i in range(seen):
+        node = spread.seen[i]
+        varies = spread.squares[node] - spread.sums[node] * spread.sums[node] / (high - low)
+        varies *= weight[node] * weight[node]
+        if varies > most or (varies == most and node < best):
+            best, most = node, varies
+        spread.sums[node] = spread.squares[node] = 0
+    return best
+
+
+@helper
+def _count_node(bags: AncestorRows, node: int, order: Ints64, low: int, high: int, count: Ints64) -> None:
+    """Look up a node's count in each row."""
+    for i in range(low, high):
+        first, last = bags.start[order[i]], bags.start[order[i] + 1]
+        stop = last
+        while first < last:
+            middle = (first + last) >> 1
+            if bags.node[middle] < node:
+                first = middle + 1
+            else:
+                last = middle
+        count[i] = bags.times[first] if first < stop and bags.node[first] == node else 0
+
+
+@helper
+def _cut(order: Ints64, count: Ints64, low: int, high: int) -> int:
+    """Sort a part by count, and return how many rows come before the cut: near the middle, between different counts."""
+    place = np.argsort(count[low:high], kind="mergesort")
+    rows, counts = order[low:high].copy(), count[low:high].copy()
+    size = high - low
+    for i in range(size):
+        order[low + i], count[low + i] = rows[place[i]], counts[place[i]]
+    above = below = size // 2
+    while above < size and count[low + above] == count[low + above - 1]:
+        above += 1
+    while below > 0 and count[low + below] == count[low + below - 1]:
+        below -= 1
+    near = above if above - size // 2 <= size // 2 - below else below
+    return near if min(near, size - near) * LEAST_SHARE >= size else size // 2

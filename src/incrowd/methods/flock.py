@@ -1,0 +1,161 @@
+"""Flock: like rows are gathered, grouped greedily, and changed about while that pays. Our own method (docs/papers/flock.md)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from incrowd.errors import BadInputError
+from incrowd.kernels.arrays import leaf_rows, tree_arrays
+from incrowd.kernels.blocks import Blocks, split_blocks
+from incrowd.kernels.flock import NONE, grow_groups, join_leftovers
+from incrowd.kernels.flock_search import improve_groups
+from incrowd.kernels.lcg import AncestorRows, ancestor_rows, common_counts, common_generalization
+from incrowd.methods.classes import WITHHELD, Classes, filled_rows
+from incrowd.taxonomy.tree import Taxonomy
+from incrowd.transactions import Transactions
+
+__all__ = ["check_flock", "flock"]
+
+Ints32 = npt.NDArray[np.int32]
+Ints64 = npt.NDArray[np.int64]
+Result = TypeVar("Result")
+
+SCALE = 1 << 32  # weights are whole numbers of this part of 1: sums are exact, and ties are ties
+BLOCK = 4_000
+LEAST_GROUPS = 100  # in a block, so that a large k still has a choice
+NEIGHBOURHOOD = 4_000  # rows in the groups that may change rows with one another
+ROUNDS = 3
+TRIES = 8
+
+
+class Problem(NamedTuple):
+    """What the kernels work on: c_t of every row, w(v) of every node, k, and room to number nodes, one for each thread."""
+
+    bags: AncestorRows
+    weight: Ints64
+    k: int
+    rooms: SimpleQueue[Ints32]
+
+
+class Groups(NamedTuple):
+    """Groups while they change: the rows of each, a group a line, and how many they are."""
+
+    members: Ints64
+    size: Ints64
+
+    def listed(self) -> tuple[Ints64, Ints64]:
+        """Return where each group begins, and all rows, group by group."""
+        is_member = np.arange(self.members.shape[1]) < self.size[:, None]
+        return np.concatenate(([0], np.cumsum(self.size))), self.members[is_member]
+
+
+def flock(
+    transactions: Transactions,
+    taxonomy: Taxonomy,
+    *,
+    k: int,
+    specificity: float = 0.8,
+    seed: int = 0,  # noqa: ARG001 - every method has a seed; this one makes no random choice
+) -> Classes:
+    """Gather rows that are alike, group them with the least loss, and publish what each group has in common.
+
+    Parameters
+    ----------
+    transactions, taxonomy
+        Data and a tree that is grounded in its items.
+    k
+        The least number of rows in a group; the largest group has 2k - 1.
+    specificity
+        From 0 to 1: what counts as loss. 0 is LM, which counts leaves and hardly cares about exact terms; 1 is
+        IC = log leaves(v) / log M, which keeps as many terms exactly as it can and generalizes the others more.
+    seed
+        Has no effect: flock makes no random choice.
+    """
+    check_flock(specificity=specificity)
+    filled = filled_rows(transactions, k)
+    rows, tree = leaf_rows(transactions, taxonomy), tree_arrays(taxonomy)
+    threads = os.cpu_count() or 1
+    rooms: SimpleQueue[Ints32] = SimpleQueue()
+    for _ in range(threads):
+        rooms.put(np.full(len(taxonomy), NONE, dtype=np.int32))
+    problem = Problem(ancestor_rows(rows, tree), _weights(taxonomy, specificity), k, rooms)
+    with ThreadPoolExecutor(threads) as pool:
+        groups = _grown(problem, filled, pool)
+        _search(problem, groups, pool)
+    start, members = groups.listed()
+    published = common_generalization(problem.bags, tree, start, members)
+    of_row = np.full(len(transactions), WITHHELD, dtype=np.int32)
+    of_row[members] = np.repeat(np.arange(len(groups.size), dtype=np.int32), groups.size)
+    return Classes(of_row, published.start, published.nodes, published.counts)
+
+
+def check_flock(*, specificity: float, **_: object) -> None:
+    """Refuse parameters out of range."""
+    if not 0 <= specificity <= 1:
+        raise BadInputError(f"specificity must be between 0 and 1 (got {specificity})")
+
+
+def _weights(taxonomy: Taxonomy, specificity: float) -> Ints64:
+    """Return w(v) = loss(parent v) - loss(v), in whole numbers; 0 for the root."""
+    loss = (1 - specificity) * taxonomy.lm + specificity * taxonomy.ic
+    drop = np.where(taxonomy.parent < 0, 0.0, loss[np.maximum(taxonomy.parent, 0)] - loss)
+    weight: Ints64 = np.rint(np.maximum(drop, 0.0) * SCALE).astype(np.int64)
+    return weight
+
+
+def _grown(problem: Problem, filled: Ints64, pool: ThreadPoolExecutor) -> Groups:
+    """Group the rows block by block; those that are left over join the group of their block that they spoil least."""
+    k = problem.k
+    most = max(BLOCK, LEAST_GROUPS * k)
+    blocks = split_blocks(problem.bags, problem.weight / SCALE, filled, most)
+
+    def grow(block: Ints64, room: Ints32) -> Ints64:
+        group = grow_groups(problem.bags, problem.weight, SCALE, block, k, room)
+        members = np.full((len(block) // k, 2 * k - 1), NONE, dtype=np.int64)
+        in_groups = np.argsort(group, kind="stable")[len(block) % k :]
+        members[:, :k] = block[in_groups].reshape(-1, k)
+        join_leftovers(problem.bags, problem.weight, members, block[group == NONE], k)
+        return members
+
+    members = np.concatenate(_for_each(blocks, grow, problem, pool))
+    return Groups(members, np.count_nonzero(members != NONE, axis=1))
+
+
+def _search(problem: Problem, groups: Groups, pool: ThreadPoolExecutor) -> None:
+    """Let rows change groups while that pays, among groups that are alike by one measure and then by another."""
+    weight = problem.weight / SCALE
+
+    def improve(some: Ints64, room: Ints32) -> int:
+        return improve_groups(
+            problem.bags, problem.weight, groups.members, groups.size, some, problem.k, TRIES, room
+        )
+
+    most = max(NEIGHBOURHOOD // problem.k, LEAST_GROUPS)
+    for number in range(ROUNDS):
+        least = common_counts(problem.bags, *groups.listed())
+        by = weight if number % 2 == 0 else np.sqrt(weight)
+        neighbours = split_blocks(least, by, np.arange(len(groups.size)), most)
+        if not any(_for_each(neighbours, improve, problem, pool)):
+            return
+
+
+def _for_each(
+    blocks: Blocks, work: Callable[[Ints64, Ints32], Result], problem: Problem, pool: ThreadPoolExecutor
+) -> list[Result]:
+    """Work on every block, on all cores. They have nothing in common, so threads do not change the result."""
+
+    def one(number: int) -> Result:
+        room = problem.rooms.get()
+        try:
+            return work(blocks.rows[blocks.start[number] : blocks.start[number + 1]], room)
+        finally:
+            problem.rooms.put(room)
+
+    return list(pool.map(one, range(len(blocks.start) - 1)))
