@@ -112,3 +112,27 @@ def test_a_reply():
 
 def test_no_repr_shows_a_body():
     assert "secret" not in repr(Reply(b"secret"))
+
+
+def test_a_body_that_never_comes(monkeypatch):
+    monkeypatch.setattr("incrowd.gateway.exchange.BODY_SECONDS", 0.05)
+
+    async def receive():
+        await asyncio.sleep(60)
+
+    asked = Request({"path": "/", "method": "POST", "headers": [], "query_string": b""}, receive, 100)
+    with pytest.raises(Problem, match="did not come within") as caught:
+        asyncio.run(asked.text())
+    assert caught.value.code == "bad_request"
+
+
+def test_head_is_answered_without_a_body():
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    asked = Request({"path": "/healthz", "method": "HEAD", "headers": [], "query_string": b""}, None, 100)
+    asyncio.run(respond(send, Reply(b'{"a": 1}'), asked))
+    assert dict(sent[0]["headers"])[b"content-length"] == b"8"
+    assert sent[1]["body"] == b""

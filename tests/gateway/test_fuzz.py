@@ -147,8 +147,10 @@ def told(answer):
     if first is None:
         return None, None
     head, _, body = answer.partition(b"\r\n\r\n")
-    is_json = b"content-type: application/json" in head
-    return int(first[1]), json.loads(body).get("error", {}).get("code") if is_json and body else None
+    if b"content-type: application/json" not in head or body[:1] != b"{":  # HEAD has no body
+        return int(first[1]), None
+    said, _ = json.JSONDecoder().raw_decode(body.decode())  # another answer may follow on the same line
+    return int(first[1]), said.get("error", {}).get("code")
 
 
 def check_unharmed(gateway, answer):

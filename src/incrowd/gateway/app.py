@@ -154,8 +154,7 @@ async def _retire(old: Site) -> None:
 def _spare_the_collector() -> None:
     """Clean up, and let the garbage collector pass over what is left from now on.
 
-    That is what stays as long as the worker, modules most of all: to look at it time and again costs as much
-    as a quarter of all requests' work.
+    That is what stays as long as the worker, modules most of all; there is no use in looking at it time and again.
     """
     gc.unfreeze()
     gc.collect()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 JSON = "application/json"
+BODY_SECONDS = 30.0
 ALWAYS = (
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
@@ -53,7 +55,13 @@ class Request:
 
     async def text(self) -> bytes:
         """Return what the person gave: what is after the question mark, or the body."""
-        return self._query if self.method == "GET" else await self._body()
+        if self.method == "GET":
+            return self._query
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                return await self._body()
+        except TimeoutError:
+            raise bad_request(f"the body did not come within {BODY_SECONDS:g} seconds") from None
 
     async def _body(self) -> bytes:
         body = bytearray()
@@ -89,4 +97,4 @@ async def respond(send: Send, reply: Reply, request: Request) -> None:
         *((name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers.items()),
     ]
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    await send({"type": "http.response.body", "body": reply.body})
+    await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else reply.body})

@@ -40,7 +40,7 @@ __all__ = [
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 MOST_WAITING = 10_000  # lines in the queue; some 3 MB
 GATHERING = (
-    0.01  # seconds in which lines gather to be written at once: a thread that wakes up costs requests time
+    0.1  # seconds in which lines gather to be written at once: a thread that wakes up costs requests time
 )
 LAST_WORDS = 2.0  # seconds for the rest of the queue at the end
 MOST_CAUSES = 5

@@ -24,7 +24,7 @@ from incrowd.gateway.problems import (
     unauthorized,
     unavailable,
 )
-from incrowd.gateway.providers import Fetched, Provider, ProviderError, open_provider
+from incrowd.gateway.providers import OVER_BUDGET, Fetched, Provider, ProviderError, open_provider
 from incrowd.gateway.rate import RateLimit
 from incrowd.gateway.telling import Teller
 from incrowd.gateway.watch import Watch
@@ -33,8 +33,8 @@ from incrowd.online.ledger import LedgerError
 
 __all__ = ["Service"]
 
+PROBE_INTERVAL = 2.0  # seconds: anybody may ask for /readyz, and it must cost providers nothing
 MANY_ROWS = 5_000
-OVER_BUDGET = "the answer has more than"
 """How every provider begins to say that a budget ended the fetch."""
 _encode = msgspec.json.Encoder().encode
 
@@ -56,6 +56,8 @@ class Service:
         self._people = {bytes.fromhex(person.key_sha256): person for person in config.people}
         self._readers = {route.path: Reader(route) for route in config.routes}
         self._providers: dict[str, Provider] = {}
+        self._reachable: dict[str, bool] = {}
+        self._probe_again = 0.0
         self._teller = (
             Teller(prepared.protection, config.ledger, config.privacy.secret) if prepared.protection else None
         )
@@ -98,8 +100,13 @@ class Service:
             self._ready().check()
 
     async def provider_states(self) -> dict[str, bool]:
-        """Tell of each provider whether it can be reached."""
-        return {name: await provider.ready() for name, provider in self._providers.items()}
+        """Tell of each provider whether it could be reached, now or a few seconds ago."""
+        now = time.monotonic()
+        if now >= self._probe_again:
+            self._probe_again = now + PROBE_INTERVAL
+            ready = await asyncio.gather(*(provider.ready() for provider in self._providers.values()))
+            self._reachable = dict(zip(self._providers, ready, strict=True))
+        return self._reachable
 
     def question(self, route: Route, person: Person, method: str, text: bytes) -> Question:
         """Return what a person asks with the text of a request."""

@@ -88,7 +88,7 @@ class Site:
         handler = self._askers.get(request.path)
         methods: tuple[str, ...] = ("GET", "POST")
         if handler is None:
-            handler, methods = self._readers.get(request.path), ("GET",)
+            handler, methods = self._readers.get(request.path), ("GET", "HEAD")
         if handler is None:
             raise not_found()
         if request.method not in methods:

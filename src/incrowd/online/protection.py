@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 from incrowd.online.counters import Counter
-from incrowd.online.generalizer import Decision, decide, fixed_codes, fixed_state
+from incrowd.online.generalizer import Decision, decide, fixed_codes, fixed_state, generalize
 from incrowd.online.linked import linked_lattices, stored, told_nodes
 from incrowd.online.policy import Policy
 from incrowd.online.schema import AuxiliaryTable
@@ -55,6 +55,8 @@ class Protection:
         disclosed: Mapping[str, frozenset[str]] | None = None,
     ) -> Decision:
         """Decide on a query of somebody who has disclosed what the ledger says."""
+        if not disclosed and self._strict is None:
+            return generalize(query, self.counter, policies, strategy=self.strategy, key=self._key, user=user)
         fixed = fixed_codes(query, self.schema, policies)
         protected = [policy.attribute for policy in policies]
         told = told_nodes(disclosed or {}, self.schema)

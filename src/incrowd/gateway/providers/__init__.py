@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from incrowd.gateway.config import HttpProvider, PostgresProvider
-from incrowd.gateway.providers.base import Fetched, Provider, ProviderError
+from incrowd.gateway.providers.base import OVER_BUDGET, Fetched, Provider, ProviderError
 from incrowd.gateway.providers.http import HttpSource
 from incrowd.gateway.providers.postgres import PostgresSource
 
-__all__ = ["Fetched", "Provider", "ProviderError", "open_provider"]
+__all__ = ["OVER_BUDGET", "Fetched", "Provider", "ProviderError", "open_provider"]
 
 
 async def open_provider(config: HttpProvider | PostgresProvider) -> Provider:

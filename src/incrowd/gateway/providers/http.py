@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import aiohttp
@@ -35,6 +35,7 @@ __all__ = ["HttpSource"]
 
 MOST_CONNECTIONS = 100
 PROBE_SECONDS = 1.0
+MOST_ADDRESSES = 1024  # that are kept ready: what is asked again is not quoted and parsed again
 TRY_AGAIN = frozenset({502, 503, 504})
 OK = 200
 REDIRECTS = range(300, 400)
@@ -64,6 +65,7 @@ class HttpSource:
         self._find_rows = compile_pointer(config.rows)
         self._find_truncated = None if config.truncated is None else compile_pointer(config.truncated)
         self._session = _open_session(config)
+        self._known_address = lru_cache(MOST_ADDRESSES)(self._with_query)
 
     async def fetch(self, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Fetched:
         """Return all rows for what is sent, or what came of them before a budget or the provider ended it."""
@@ -127,7 +129,11 @@ class HttpSource:
         """Return where the walk's next request goes."""
         if walk.link or self._method == "POST":
             return walk.link or self._url
-        return self._url.extend_query({**texts, **_texts(walk.parameters)} if walk.parameters else texts)
+        asked = {**texts, **_texts(walk.parameters)} if walk.parameters else texts
+        return self._known_address(*asked.items())
+
+    def _with_query(self, *parameters: tuple[str, str]) -> URL:
+        return self._url.extend_query(parameters)
 
     async def _ask(
         self, url: URL, body: bytes | None, headers: dict[str, str] | None, most: int
@@ -177,7 +183,7 @@ def _open_session(config: HttpProvider) -> aiohttp.ClientSession:
         connector=aiohttp.TCPConnector(limit=MOST_CONNECTIONS, ssl=_tls_context(config.tls)),
         cookie_jar=aiohttp.DummyCookieJar(),
         headers=OUR_HEADERS | (JSON_BODY if config.send == "json" else {}) | own,
-        timeout=aiohttp.ClientTimeout(total=None, connect=config.timeout / 2),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=config.timeout / 2),
         auto_decompress=True,
         trust_env=False,
     )
