@@ -27,6 +27,7 @@ __all__ = ["run_demo"]
 ROWS = 66_270
 KEY = "demo"
 ATTRIBUTES = ("loan", "income", "reason", "county", "race", "gender")
+PAGES = {"kind": "offset", "size": 500, "total": "/total"}
 QUESTION = "county=Essex&race=Black&gender=Female&loan=77200"
 
 
@@ -46,7 +47,7 @@ def run_demo(port: int, say: Callable[[str], None]) -> None:
         folder = Path(directory)
         pq.write_table(table, folder / "people.parquet")
         config = folder / "gateway.yaml"
-        config.write_text(yaml.safe_dump(_config(port, provider.start())), encoding="utf-8")
+        config.write_text(yaml.safe_dump(_config(port, provider.start()), sort_keys=False), encoding="utf-8")
         say(f"{ROWS:,} made-up people, and a provider who is not to learn anybody's income.")
         say(f"Open  http://127.0.0.1:{port}/  (the API key is '{KEY}'), or ask in another terminal:")
         say(f"  curl -H 'X-Api-Key: {KEY}' 'http://127.0.0.1:{port}/loans?{QUESTION}'")
@@ -62,7 +63,7 @@ def _config(port: int, url: str) -> dict[str, Any]:
         "privacy": {"protect": ["income:l=5"], "secret": secrets.token_hex()},
         "ledger": {"file": "ledger.sqlite"},
         "people": [{"name": "you", "key_sha256": hashlib.sha256(KEY.encode()).hexdigest()}],
-        "providers": {"loans": {"kind": "http", "url": url, "rows": "/items", "pages": {"kind": "offset"}}},
+        "providers": {"loans": {"kind": "http", "url": url, "rows": "/items", "pages": PAGES}},
         "routes": [
             {
                 "path": "/loans",
@@ -106,4 +107,4 @@ class Provider:
             shown = ", ".join(f"{name} = {value}" for name, value in asked.items()) or "everything"
             self._say(f"  the provider is asked for: {shown}")
         found = [row for row in self._rows if all(text_of(row[name]) == text for name, text in asked.items())]
-        return web.json_response({"items": found[start : start + size]})
+        return web.json_response({"items": found[start : start + size], "total": len(found)})
