@@ -23,7 +23,7 @@ def anonymize(
     taxonomy: Taxonomy,
     *,
     k: int,
-    method: str = "partition",
+    method: str = "flock",
     seed: int = 0,
     unlisted: Unlisted = "refuse",
     distinct: Distinct | None = None,

@@ -39,6 +39,7 @@ from incrowd.job import (
 )
 from incrowd.leftovers import marked
 from incrowd.methods import ASKING, PROMISES, read_parameters
+from incrowd.metrics import Bound
 from incrowd.release import Release
 from incrowd.report.compare_page import render_comparison
 from incrowd.taxonomy import Grounded
@@ -83,6 +84,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         Why there is no release, or why the promise does not hold.
     ncp, ggd_norm, ic_norm, kept_exactly, blm, avg_length, avg_level
         See :class:`incrowd.metrics.Losses`.
+    bound
+        See :class:`incrowd.metrics.Bound`; None where it does not hold for a release of this kind.
     recall, sdist, information_loss, linkage
         See :class:`incrowd.metrics.Utility`.
     groups, k_min, people_min, withheld
@@ -109,6 +112,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     blm: float | None = None
     avg_length: float | None = None
     avg_level: float | None = None
+    bound: Bound | None = None
     recall: float | None = None
     sdist: float | None = None
     information_loss: float | None = None
@@ -331,6 +335,7 @@ def _measured(run: Run, release: Release, seconds: float) -> Run:
         holds=problem is None,
         error=problem,
         **losses,
+        bound=release.bound,
         **msgspec.structs.asdict(release.utility),
         groups=counts.groups,
         k_min=counts.k_min,
@@ -363,7 +368,7 @@ def _write(comparison: Comparison, job: Job) -> None:
 
 
 def _csv_lines(runs: Sequence[Run]) -> Iterator[str]:
-    """Yield the table line by line; a method's parameters share one column, as ``a=1;b=2``."""
+    """Yield the table line by line; a method's parameters share one column, as ``a=1;b=2``, and a bound is one number."""
     for values in [Run.__struct_fields__, *map(_cells, runs)]:
         line = io.StringIO()
         csv.writer(line, lineterminator="\n").writerow(values)
@@ -373,4 +378,5 @@ def _csv_lines(runs: Sequence[Run]) -> Iterator[str]:
 def _cells(run: Run) -> list[Any]:
     fields = msgspec.structs.asdict(run)
     fields["parameters"] = ";".join(f"{name}={value}" for name, value in run.parameters.items())
+    fields["bound"] = run.bound and run.bound.value
     return list(fields.values())

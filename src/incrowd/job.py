@@ -66,7 +66,7 @@ class Job:
     input: Path
     out: Path
     k: int
-    method: str = "partition"
+    method: str = "flock"
     taxonomy: str | None = None
     items: str | None = None
     unit: str = "user"
@@ -248,7 +248,7 @@ def load_kernels(job: Job) -> None:
     tree = ground(rows, Taxonomy.from_parents(TINY_PARENTS, pa.array(TINY_LABELS), name="tiny")).taxonomy
     with suppress(IncrowdError):  # there may be too little of it for the method
         release = anonymize(rows, tree, k=2, method=job.method, **own)
-        _ = release.losses, release.utility
+        _ = release.losses, release.bound, release.utility
     # Patterns are matched only where two items want the same one: here, two nodes want the root.
     measure_patterns([Pattern((1, 2), 1)], [Pattern((0,), 1)], tree, far=tree.far)
     note_compiled(_kernels_of(job))

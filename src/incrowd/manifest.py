@@ -51,7 +51,7 @@ class Counts(msgspec.Struct):
 
 
 class Manifest(msgspec.Struct):
-    """Method, parameters, claim, counts, losses, utility, version, and a numbered account of what was done."""
+    """Method, parameters, claim, counts, losses, utility, the bound of GGD, version, and a numbered account of what was done."""
 
     format: str
     incrowd: str
@@ -62,6 +62,7 @@ class Manifest(msgspec.Struct):
     losses: dict[str, float]
     utility: dict[str, float]
     account: list[str]
+    bound: dict[str, int | float] | None = None
 
     def text(self) -> str:
         """Return the manifest as it is written."""

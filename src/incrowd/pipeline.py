@@ -59,6 +59,7 @@ class Outcome:
             "k": release.claim.k,
             **msgspec.structs.asdict(release.counts),
             "loss": msgspec.to_builtins(release.losses),
+            "bound": msgspec.to_builtins(release.bound),
             "utility": msgspec.to_builtins(release.utility),
             "seconds": {name: round(value, 4) for name, value in self.seconds.items()},
             "peak_rss_mb": peak_megabytes(),

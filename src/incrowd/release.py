@@ -23,7 +23,7 @@ from incrowd.folder import appearing, check_free
 from incrowd.lists import count_distinct
 from incrowd.manifest import RELEASE_FORMAT, Counts, Manifest, SpelledClaim, read_manifest
 from incrowd.methods.classes import WITHHELD, Classes
-from incrowd.metrics import Losses, Utility, measure_losses, measure_utility
+from incrowd.metrics import Bound, Losses, Utility, bound_of, measure_losses, measure_utility
 from incrowd.records import RECORDS_SCHEMA, Records, published_labels, records_of
 from incrowd.report.page import Cost, render_report
 from incrowd.taxonomy.tree import Taxonomy
@@ -69,6 +69,11 @@ class Release:
     def losses(self) -> Losses:
         """What the release loses of the originals."""
         return measure_losses(self.transactions, self.taxonomy, self.classes)
+
+    @cached_property
+    def bound(self) -> Bound | None:
+        """What no method can lose less than; None where that cannot be said of a release of this kind."""
+        return bound_of(self.transactions, self.taxonomy, self.classes, self.claim)
 
     @cached_property
     def utility(self) -> Utility:
@@ -131,6 +136,7 @@ class Release:
             counts=self.counts,
             losses=msgspec.structs.asdict(self.losses),
             utility=msgspec.structs.asdict(self.utility),
+            bound=msgspec.to_builtins(self.bound),
             account=[f"{number}. {step}" for number, step in enumerate(self.account, 1)],
         )
 

@@ -46,7 +46,7 @@ def test_every_method_runs_with_every_k_and_says_why_it_cannot(compared):
     ]  # fmt: skip
     for run in said["runs"]:
         if run["k"] == 50:
-            assert run["holds"] is run["promise"] is run["ggd_norm"] is None
+            assert run["holds"] is run["promise"] is run["ggd_norm"] is run["bound"] is None
             assert run["error"] == "k must be at most 9, the number of records that hold anything (got 50)"
         else:
             assert run["holds"] is True
@@ -56,6 +56,7 @@ def test_every_method_runs_with_every_k_and_says_why_it_cannot(compared):
             )
             assert all(run[name] is not None for name in (*LOSSES, *COUNTS))
             assert run["k_min"] >= run["k"]
+            assert run["bound"]["ggd_norm"] <= run["ggd_norm"]
             assert run["seconds"] > 0
 
 
@@ -77,6 +78,7 @@ def test_a_run_says_what_anonymize_says(compared, baskets, tmp_path):
             "--force",
         ).json
         assert {name: run[name] for name in LOSSES} == {name: alone["loss"][name] for name in LOSSES}
+        assert run["bound"] == alone["bound"]
         assert [run[name] for name in COUNTS[:3]] == [alone[name] for name in COUNTS[:3]]
 
 
@@ -95,6 +97,9 @@ def test_the_files_say_what_the_screen_says(compared):
     assert [row["parameters"] for row in rows] == [f"publish={p}" for p in ("set",) * 3 + ("bag",) * 3]
     assert [row["ggd_norm"] and float(row["ggd_norm"]) for row in rows] == [
         "" if run["ggd_norm"] is None else run["ggd_norm"] for run in said["runs"]
+    ]
+    assert [row["bound"] and float(row["bound"]) for row in rows] == [
+        "" if run["bound"] is None else run["bound"]["ggd_norm"] for run in said["runs"]
     ]
 
 

@@ -19,6 +19,8 @@ COMMANDS = [
     ["compare"],
     ["show"],
     ["methods"],
+    ["generalize"],
+    ["gateway"],
     ["synth"],
     ["taxonomy"],
     ["taxonomy", "show"],
@@ -42,7 +44,7 @@ def test_anonymize_tells_all_that_scripts_rely_on(log, tmp_path):
     assert set(result["loss"]) >= LOSSES
     assert set(result["seconds"]) >= SECONDS
     assert (result["method"], result["k"], result["records_in"], result["records_out"]) == (
-        "partition",
+        "flock",
         3,
         20,
         20,
@@ -61,8 +63,22 @@ def test_the_losses_on_stdout_are_those_of_the_manifest(log, tmp_path):
     result = call("anonymize", log, "--out", tmp_path / "release", "--k", 3, "--json").json
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
     assert result["loss"] == manifest["losses"]
+    assert result["bound"] == manifest["bound"]
+    assert set(result["bound"]) == {"ggd_norm", "error", "rows"}
+    assert 0 <= result["bound"]["ggd_norm"] <= result["loss"]["ggd_norm"]
+    assert (result["bound"]["error"], result["bound"]["rows"]) == (0, 20)
     assert {name: result[name] for name in manifest["counts"]} == manifest["counts"]
     assert call("show", tmp_path / "release", "--json").json == manifest
+
+
+def test_a_release_that_has_no_bound_says_so_in_json_and_nothing_elsewhere(log, tmp_path):
+    for method, has in (("partition", True), ("suppress", False)):
+        out = tmp_path / method
+        ran = call("anonymize", log, "--out", out, "--k", 3, "--method", method)
+        assert ("no method can lose less than" in ran.out) is has
+        assert ("no method can lose less than" in (out / "report.html").read_text(encoding="utf-8")) is has
+        assert ("no method can lose less than" in call("show", out).out) is has
+        assert (call("show", out, "--json").json["bound"] is not None) is has
 
 
 def test_every_command_speaks_json(finished, tmp_path):
@@ -73,6 +89,11 @@ def test_every_command_speaks_json(finished, tmp_path):
         "show": call("show", finished, "--json"),
         "methods": call("methods", "--json"),
         "synth": call("synth", "--users", 3, "--out", tmp_path / "made.tsv", "--json"),
+        "synth --loans": call("synth", "--loans", 30, "--out", tmp_path / "people.csv", "--json"),
+        "generalize": call(
+            *("generalize", tmp_path / "people.csv", "--query", "county=Middlesex"),
+            *("--protect", "income:l=2", "--json"),
+        ),
         "taxonomy show": call("taxonomy", "show", taxonomy, "--json"),
         "taxonomy check": call("taxonomy", "check", taxonomy, "--json"),
     }
@@ -81,6 +102,8 @@ def test_every_command_speaks_json(finished, tmp_path):
     assert results["taxonomy show"].json["leaves"] == 2
     assert results["taxonomy check"].json["problems"] == []
     assert results["synth"].json["users"] == 3
+    assert results["synth --loans"].json["rows"] == 30
+    assert results["generalize"].json["refused"] is False
 
 
 @pytest.mark.parametrize(
@@ -92,6 +115,10 @@ def test_every_command_speaks_json(finished, tmp_path):
         ["audit", "no"],
         ["show", "no"],
         ["synth", "--users", "0", "--out", "x"],
+        ["synth", "--users", "5", "--loans", "5", "--out", "x.csv"],
+        ["generalize", "no.csv", "--query", "a=1", "--protect", "b:l=2"],
+        ["gateway"],
+        ["gateway", "--config", "no.yaml"],
         ["taxonomy", "show", "no"],
         ["taxonomy", "check", "no"],
         ["methods", "more"],

@@ -22,7 +22,7 @@ def run_of(label, k, **values):
         "avg_length": 3.0, "avg_level": 2.0, "recall": 1 / k, "sdist": 0.5 * k, "information_loss": 9.0 * k, "linkage": 100 / k, "groups": 100, "k_min": k, "people_min": k, "withheld": 0, "seconds": 0.1, "peak_mb": 9.0,
     }  # fmt: skip
     run = Run(
-        label=label, method=label.partition(":")[0], parameters={}, k=k, kind=KINDS[label], promise="Shared.",
+        label=label, method=label.partition(":")[0], parameters={}, k=k, kind=KINDS.get(label, "k-anonymity"), promise="Shared.",
         holds=True, **numbers,
     )  # fmt: skip
     return {name: getattr(run, name) for name in run.__struct_fields__} | values
@@ -39,6 +39,25 @@ def result_of(labels=tuple(KINDS), ks=KS):
         "taxonomy": {"name": "balanced:5", "leaves": 9, "levels": 3},
         "runs": runs,
     }
+
+
+def curves(points=(0.5, 0.0, 1.0)):
+    """Return a comparison of flock at some specificities with Partition; more is kept, and lost, the larger it is."""
+    result = result_of(("partition",))
+    for point in points:
+        label = f"flock:specificity={point}" if point != 0.5 else "flock"
+        result["runs"] += [
+            run_of(label, k, parameters={"specificity": point})
+            | {"kept_exactly": (1 + point) / 3 / k, "ggd_norm": (1 + point) * k / 100}
+            for k in KS
+        ]
+    return result
+
+
+def lines_in(inside):
+    """Return the points that each line of a chart goes through, from left to right as drawn."""
+    paths = re.findall(r'aria-roledescription="line mark"[^>]* d="M([^"]*)"', inside)
+    return [[tuple(map(float, point.split(","))) for point in path.split("L")] for path in paths]
 
 
 @pytest.mark.parametrize("labels_and_ks", [(tuple(KINDS), KS), (("partition",), (5,))], ids=["many", "one"])
@@ -78,6 +97,20 @@ def test_the_page_says_what_each_measure_forgives():
     assert "It forgives nothing" in page
 
 
+def test_the_page_says_what_no_method_can_beat():
+    words = "no method can lose less than"
+    result = result_of(("partition",), (10, 5))
+    assert words not in render_comparison(result)
+    for run in result["runs"][:2]:
+        run["bound"] = {"ggd_norm": 0.004 * run["k"], "error": 0.0, "rows": 9}
+    assert f"{words} 2.0% (k = 5), 4.0% (k = 10), unless it withholds records." in render_comparison(result)
+    result["runs"][0]["bound"]["error"] = 0.001
+    assert (
+        f"{words} 2.0% (k = 5), 4.0% (k = 10), unless it withholds records; from samples"
+        in render_comparison(result)
+    )
+
+
 def test_different_promises_are_marked_and_never_ranked():
     several, one = render_comparison(result_of()), render_comparison(result_of(("partition",)))
     words = "must not be ranked against each other"
@@ -101,3 +134,61 @@ def test_a_broken_promise_stands_out():
     page = render_comparison(result)
     assert '<td class="bad">DOES NOT HOLD</td>' in page
     assert "the audit does not confirm it" in page
+
+
+def test_a_curve_for_each_k_joins_the_specificities_of_one_method(tmp_path):
+    trade = drawn_charts(opened(render_comparison(curves()), tmp_path))["trade"]
+    assert len(re.findall('aria-roledescription="point"', trade)) == 4 * len(KS)
+    lines = lines_in(trade)
+    assert len(lines) == 1 + len(KS), "Partition by k, and flock at each k"
+    for line in lines[-len(KS) :]:
+        assert len(line) == 3
+        assert line == sorted(line), "from the least specificity to the largest: ever more is kept"
+    texts = re.findall("<text[^>]*>([^<]+)</text>", trade)
+    for k in KS:
+        assert texts.count(f"{k}, s = 0") == 1
+    assert texts.count("s = 1") == len(KS)
+    assert [text for text in texts if text in {"partition", "flock"}] == ["partition", "flock"], "the legend"
+
+
+def test_a_point_tells_its_specificity():
+    rows = chart_rows(curves()["runs"])
+    tips = charts(rows)["trade"]["layer"][-1]["encoding"]["tooltip"]
+    assert {"field": "specificity", "title": "specificity"} in tips
+    assert [row["specificity"] for row in rows] == ["none"] * 3 + ["0.5"] * 3 + ["0"] * 3 + ["1"] * 3
+    plain = charts(chart_rows(result_of()["runs"]))["trade"]["layer"][-1]["encoding"]["tooltip"]
+    assert "specificity" not in [tip["field"] for tip in plain]
+
+
+def test_a_family_has_the_colour_of_its_first_member_as_long_as_there_are_colours():
+    def colours(points, chart):
+        return charts(chart_rows(curves(points)["runs"]))[chart]["encoding"]["color"]["scale"]["domain"]
+
+    few, many = (0.0, 0.5, 1.0), [i / 10 for i in range(11)]
+    assert colours(few, "ggd")[:2] == ["partition", "flock:specificity=0.0"]
+    assert colours(few, "trade")[:2] == ["partition", "flock"]
+    assert len(set(colours(few, "trade"))) == len(colours(few, "ggd")) == 4
+    assert colours(many, "trade") == ["partition", "flock"]
+
+
+def test_other_parameters_make_another_curve():
+    runs = [
+        run_of(label, 5, parameters={"specificity": point, "rounds": rounds})
+        for label, point, rounds in (
+            ("flock:specificity=0", 0.0, 3),
+            ("flock:specificity=1", 1.0, 3),
+            ("flock:rounds=9;specificity=0", 0.0, 9),
+            ("flock:specificity=1;rounds=9", 1.0, 9),
+        )
+    ]
+    lines = [row["line"] for row in chart_rows(runs)]
+    assert lines == ["flock, k = 5"] * 2 + ["flock:rounds=9, k = 5"] * 2
+
+
+def test_one_specificity_is_no_curve():
+    page = render_comparison(curves((1.0,)))
+    assert "by its specificity" not in page
+    assert "by its specificity" in render_comparison(curves())
+    rows = chart_rows(curves((1.0,))["runs"])
+    assert {row["family"] for row in rows} == {"partition", "flock:specificity=1.0"}
+    assert [row["right"] for row in rows] == [str(k) for k in KS] * 2

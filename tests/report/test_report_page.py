@@ -7,6 +7,7 @@ import pytest
 
 import incrowd as ic
 from browser import drawn_charts, opened
+from incrowd.report.html import share
 from incrowd.report.page import Cost
 from incrowd.report.release_charts import CHARTS, bins_of_at_least
 
@@ -45,6 +46,7 @@ def test_the_page_shows_promise_caveats_losses_withheld_and_no_original(release,
         assert caveat in page
     assert "forgives nothing" in page
     assert "forgives copies that collapse" in page
+    assert f"With this k no method can lose less than {share(release.bound.value)}, unless it" in page
     assert "<b>1</b><span>withheld" in page
     assert "secret" not in page
 

@@ -38,7 +38,7 @@ DEMO_K = 5
     required=True,
     help="How many must share every published record, at least 2.",
 )
-@click.option("--method", default="partition", show_default=True, help="See 'incrowd methods'.")
+@click.option("--method", default="flock", show_default=True, help="See 'incrowd methods'.")
 @input_options
 @click.option(
     "--set",

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from incrowd.errors import BadInputError
 from incrowd.kernels.arrays import leaf_rows, tree_arrays
-from incrowd.kernels.blocks import Blocks, split_blocks
+from incrowd.kernels.blocks import Blocks, by_content, same_as_before, split_blocks
 from incrowd.kernels.flock import NONE, grow_groups, join_leftovers
 from incrowd.kernels.flock_search import improve_groups
 from incrowd.kernels.lcg import AncestorRows, ancestor_rows, common_counts, common_generalization
@@ -28,10 +28,10 @@ Ints64 = npt.NDArray[np.int64]
 Result = TypeVar("Result")
 
 SCALE = 1 << 32  # weights are whole numbers of this part of 1: sums are exact, and ties are ties
-BLOCK = 4_000
-LEAST_GROUPS = 100  # in a block, so that a large k still has a choice
+BLOCK = 6_000
+LEAST_GROUPS = 200  # in a block, so that a large k still has a choice
 NEIGHBOURHOOD = 4_000  # rows in the groups that may change rows with one another
-ROUNDS = 3
+ROUNDS = 4
 TRIES = 8
 
 
@@ -87,7 +87,7 @@ def flock(
         rooms.put(np.full(len(taxonomy), NONE, dtype=np.int32))
     problem = Problem(ancestor_rows(rows, tree), _weights(taxonomy, specificity), k, rooms)
     with ThreadPoolExecutor(threads) as pool:
-        groups = _grown(problem, filled, pool)
+        groups = _grouped(problem, by_content(problem.bags, filled), pool)
         _search(problem, groups, pool)
     start, members = groups.listed()
     published = common_generalization(problem.bags, tree, start, members)
@@ -103,18 +103,47 @@ def check_flock(*, specificity: float, **_: object) -> None:
 
 
 def _weights(taxonomy: Taxonomy, specificity: float) -> Ints64:
-    """Return w(v) = loss(parent v) - loss(v), in whole numbers; 0 for the root."""
+    """Return w(v) = loss(parent v) - loss(v), in whole numbers; above the root everything is lost."""
     loss = (1 - specificity) * taxonomy.lm + specificity * taxonomy.ic
-    drop = np.where(taxonomy.parent < 0, 0.0, loss[np.maximum(taxonomy.parent, 0)] - loss)
+    drop = np.where(taxonomy.parent < 0, 1.0, loss[np.maximum(taxonomy.parent, 0)]) - loss
     weight: Ints64 = np.rint(np.maximum(drop, 0.0) * SCALE).astype(np.int64)
     return weight
 
 
-def _grown(problem: Problem, filled: Ints64, pool: ThreadPoolExecutor) -> Groups:
+def _grouped(problem: Problem, rows: Ints64, pool: ThreadPoolExecutor) -> Groups:
+    """Group rows that are the same, which costs nothing, and then the others."""
+    free, rest = _free(problem, rows)
+    parts = [free, *(_grown(problem, rest, pool) if len(rest) else [])]
+    members = np.concatenate(parts)
+    return Groups(members, np.count_nonzero(members != NONE, axis=1))
+
+
+def _free(problem: Problem, rows: Ints64) -> tuple[Ints64, Ints64]:
+    """Return groups of k to 2k - 1 rows that are the same, a group a line, and the rows that are in none.
+
+    `rows` has rows that are the same side by side. Fewer than k rows cannot stay alone: then one kind joins them.
+    """
+    k = problem.k
+    starts = np.flatnonzero(~same_as_before(problem.bags, rows))
+    copies = np.diff(starts, append=len(rows))
+    is_free = copies >= k
+    if 0 < copies[~is_free].sum() < k and is_free.any():
+        is_free[np.flatnonzero(is_free)[-1]] = False
+    groups = np.where(is_free, copies // k, 0)
+    first = np.cumsum(groups) - groups
+    kind = np.repeat(np.arange(len(starts)), copies)
+    place = np.arange(len(rows)) - starts[kind]
+    number = np.minimum(place // k, groups[kind] - 1)
+    members = np.full((int(groups.sum()), 2 * k - 1), NONE, dtype=np.int64)
+    mine = is_free[kind]
+    members[(first[kind] + number)[mine], (place - number * k)[mine]] = rows[mine]
+    return members, rows[~mine]
+
+
+def _grown(problem: Problem, rows: Ints64, pool: ThreadPoolExecutor) -> list[Ints64]:
     """Group the rows block by block; those that are left over join the group of their block that they spoil least."""
     k = problem.k
-    most = max(BLOCK, LEAST_GROUPS * k)
-    blocks = split_blocks(problem.bags, problem.weight / SCALE, filled, most)
+    blocks = split_blocks(problem.bags, problem.weight / SCALE, rows, max(BLOCK, LEAST_GROUPS * k))
 
     def grow(block: Ints64, room: Ints32) -> Ints64:
         group = grow_groups(problem.bags, problem.weight, SCALE, block, k, room)
@@ -124,8 +153,7 @@ def _grown(problem: Problem, filled: Ints64, pool: ThreadPoolExecutor) -> Groups
         join_leftovers(problem.bags, problem.weight, members, block[group == NONE], k)
         return members
 
-    members = np.concatenate(_for_each(blocks, grow, problem, pool))
-    return Groups(members, np.count_nonzero(members != NONE, axis=1))
+    return _for_each(blocks, grow, problem, pool)
 
 
 def _search(problem: Problem, groups: Groups, pool: ThreadPoolExecutor) -> None:

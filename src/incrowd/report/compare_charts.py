@@ -6,17 +6,19 @@ different, for they must not be ranked against each other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from incrowd.report.vega import Spec
+from incrowd.report.vega import CONFIGS, Spec
 
 __all__ = ["CHARTS", "chart_rows", "charts"]
 
 Row = Mapping[str, Any]
 
 CHARTS = ("ggd", "ncp", "kept", "trade", "recall", "sdist", "loss", "linkage", "time")
-HEIGHT = 260
+HEIGHT, TALL = 260, 400
+CURVE = "specificity"  # runs that differ in this parameter alone are points on a curve, one for each k
 SHAPES = {
     "k-anonymity": "circle",
     "k^m-anonymity": "square",
@@ -49,7 +51,41 @@ TOOLTIP = [
 def chart_rows(runs: Sequence[Row]) -> list[dict[str, Any]]:
     """Return what the charts draw: the runs that came to something, without what the charts do not use."""
     fields = [tip["field"] for tip in TOOLTIP]
-    return [{name: run[name] for name in fields} for run in runs if run["holds"] is not None]
+    drawn = [run for run in runs if run["holds"] is not None]
+    points = defaultdict(set)
+    for run in drawn:
+        points[_without_curve(run)].add(run["parameters"].get(CURVE))
+    return [{name: run[name] for name in fields} | _place(run, points[_without_curve(run)]) for run in drawn]
+
+
+def _without_curve(run: Row) -> str:
+    """Return a run's label less the parameter that leads along a curve."""
+    given = filter(None, run["label"].partition(":")[2].split(";"))
+    others = ";".join(part for part in given if not part.startswith(f"{CURVE}="))
+    return f"{run['method']}:{others}" if others else str(run["method"])
+
+
+def _place(run: Row, points: Collection[float]) -> dict[str, Any]:
+    """Tell where a run stands in the chart of GGD against what is kept: its line, how far along, the texts beside it.
+
+    A method's runs are joined by k; if they also differ along a curve, they are joined along it, k by k.
+    """
+    at, k = run["parameters"].get(CURVE), run["k"]
+    setting = "none" if at is None else f"{at:g}"
+    if len(points) == 1:
+        name = run["label"]
+        return {CURVE: setting, "family": name, "line": name, "at": k, "left": "", "right": f"{k}"}
+    name = _without_curve(run)
+    left = f"{k}, s = {setting}" if at == min(points) else ""
+    right = f"s = {setting}" if at == max(points) else ""
+    return {
+        CURVE: setting,
+        "family": name,
+        "line": f"{name}, k = {k}",
+        "at": at,
+        "left": left,
+        "right": right,
+    }
 
 
 def charts(rows: Sequence[Row]) -> dict[str, Spec]:
@@ -117,30 +153,42 @@ def _by_k(rows: Sequence[Row], y: Spec) -> Spec:
 
 
 def _trade(rows: Sequence[Row]) -> Spec:
-    """Return GGD against what is kept exactly: a point for each method and k, with k beside it."""
-    x = _share("kept_exactly", "kept exactly (more is better)", {"zero": False, "padding": 20})
-    y = _share("ggd_norm", "GGD / occurrences (less is better)", {"zero": False, "padding": 20})
+    """Return GGD against what is kept exactly: a point for each method and k, and curves where there are any."""
+    x = _share("kept_exactly", "kept exactly (more is better)", {"zero": False, "padding": 24})
+    y = _share("ggd_norm", "GGD / occurrences (less is better)", {"zero": False, "padding": 24})
     path = {
-        "mark": {"type": "line", "strokeWidth": 1, "opacity": 0.45},
-        "encoding": {"order": {"field": "k"}, "strokeDash": _promise(rows, DASHES)},
+        "mark": {"type": "line", "strokeWidth": 1.5, "opacity": 0.6},
+        "encoding": {
+            "order": {"field": "at"},
+            "detail": {"field": "line"},
+            "strokeDash": _promise(rows, DASHES),
+        },
     }
-    name = {
-        "mark": {"type": "text", "dx": 9, "align": "left", "fontSize": 11},
-        "encoding": {"text": {"field": "k"}},
-    }
-    return _chart(rows, {"x": x, "y": y}, [path, name])
+    chart = _chart(rows, {"x": x, "y": y}, [path, _text("left", -9), _text("right", 9)], by="family")
+    return {**chart, "height": TALL}
 
 
-def _chart(rows: Sequence[Row], axes: Spec, below: list[Spec]) -> Spec:
+def _text(field: str, dx: int) -> Spec:
+    """Return texts beside the points, to the right of them or (where `dx` is less than 0) to the left."""
+    mark = {"type": "text", "dx": dx, "align": "left" if dx > 0 else "right", "fontSize": 11}
+    return {"mark": mark, "encoding": {"text": {"field": field}}}
+
+
+def _chart(rows: Sequence[Row], axes: Spec, below: list[Spec], by: str = "label") -> Spec:
     """Return a chart: the axes and colours that its layers share, and points with tooltips on top."""
-    labels = _labels(rows)
+    names = _different(rows, by)
     # A legend has room for some 80 letters a line, the symbols included.
-    columns = max(1, min(4, 80 // (5 + max(map(len, labels), default=1))))
-    key = {"title": None, "orient": "bottom", "columns": columns, "symbolType": "stroke"}
-    colour = {"field": "label", "type": "nominal", "sort": labels, "legend": {**key, "symbolStrokeWidth": 3}}
+    columns = max(1, min(4, 80 // (5 + max(map(len, names), default=1))))
+    key = {"title": None, "orient": "bottom", "columns": columns, "symbolType": "stroke", "values": names}
+    scale = {"domain": _colour_order(rows, by)}
+    colour = {"field": by, "type": "nominal", "scale": scale, "legend": {**key, "symbolStrokeWidth": 3}}
     points = {
         "mark": {"type": "point", "filled": True, "opacity": 1},
-        "encoding": {"shape": _promise(rows, SHAPES), "size": _falling(rows, 150, 40), "tooltip": TOOLTIP},
+        "encoding": {
+            "shape": _promise(rows, SHAPES),
+            "size": _falling(rows, 150, 40, by),
+            "tooltip": _tooltip(rows),
+        },
     }
     return {
         "data": {"name": "runs"},
@@ -151,17 +199,35 @@ def _chart(rows: Sequence[Row], axes: Spec, below: list[Spec]) -> Spec:
     }
 
 
-def _labels(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(row["label"] for row in rows))
+def _colour_order(rows: Sequence[Row], by: str) -> list[str]:
+    """Return names in the order of the colours: a family has the colour of its first member in every chart.
+
+    Where there are not colours enough for that, families at least are told apart from each other.
+    """
+    if len(_different(rows, "label")) > len(CONFIGS["light"]["range"]["category"]):
+        return _different(rows, by)
+    first = {row[by]: row["label"] for row in reversed(rows)}
+    names = {label: name for name, label in first.items()}
+    return [names.get(label, f"{label}, not drawn") for label in _different(rows, "label")]
 
 
-def _falling(rows: Sequence[Row], first: float, last: float) -> Spec:
+def _tooltip(rows: Sequence[Row]) -> list[Spec]:
+    """Return what a point says of its run: also where it is on a curve, if any is."""
+    more = [{"field": CURVE, "title": CURVE}] if any(row[CURVE] != "none" for row in rows) else []
+    return [*TOOLTIP[:2], *more, *TOOLTIP[2:]]
+
+
+def _different(rows: Sequence[Row], field: str) -> list[str]:
+    return list(dict.fromkeys(row[field] for row in rows))
+
+
+def _falling(rows: Sequence[Row], first: float, last: float, by: str = "label") -> Spec:
     """Return a size for each method, the first drawn the largest: equal values show as rings, none is hidden."""
-    labels = _labels(rows)
-    step = (first - last) / max(len(labels) - 1, 1)
-    sizes = [first - step * number for number in range(len(labels))]
-    scale = {"domain": labels, "range": sizes}
-    return {"field": "label", "type": "nominal", "scale": scale, "legend": None}
+    names = _different(rows, by)
+    step = (first - last) / max(len(names) - 1, 1)
+    sizes = [first - step * number for number in range(len(names))]
+    scale = {"domain": names, "range": sizes}
+    return {"field": by, "type": "nominal", "scale": scale, "legend": None}
 
 
 def _promise(rows: Sequence[Row], marks: Mapping[str, Any]) -> Spec:

@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from incrowd.claims import Claim
+from incrowd.report.bound import bounds_note
 from incrowd.report.compare_charts import chart_rows, charts
 from incrowd.report.html import render, share
 
@@ -72,7 +73,9 @@ def render_comparison(result: Mapping[str, Any]) -> str:
         groups=_groups(result["runs"]),
         failures=[run for run in result["runs"] if run["error"]],
         columns=COLUMNS,
+        bounds=bounds_note(result["runs"]),
         specs=charts(rows),
+        has_curve=any(row["family"] != row["label"] for row in rows),
         datasets={"runs": rows},
     )
 

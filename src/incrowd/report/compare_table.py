@@ -11,6 +11,7 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
+from incrowd.report.bound import bounds_note
 from incrowd.report.compare_page import cell
 from incrowd.report.terminal import plain_console
 
@@ -36,7 +37,7 @@ TITLES = {"none": "Nothing is promised"}
 def show_comparison(comparison: Comparison, out: Path) -> None:
     """Show the runs, what may be compared with what, what failed and why, and where the files are."""
     console = plain_console()
-    runs = [msgspec.structs.asdict(run) for run in comparison.runs]
+    runs = [msgspec.to_builtins(run) for run in comparison.runs]
     console.print(_table(runs))
     if len({run["kind"] for run in runs}) > 1:
         console.print()
@@ -47,6 +48,8 @@ def show_comparison(comparison: Comparison, out: Path) -> None:
         if run["error"]:
             console.print(f"{run['label']} with k = {run['k']}: {run['error']}", style="red", soft_wrap=True)
     console.print()
+    if note := bounds_note(runs):
+        console.print(note)
     console.print(
         f"GGD charges for copies that collapse into one, NCP does not. Took {comparison.seconds['total']:.2f} s.",
         style="dim",

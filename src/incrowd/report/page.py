@@ -14,6 +14,7 @@ import numpy.typing as npt
 from incrowd.manifest import Manifest
 from incrowd.methods.classes import Classes
 from incrowd.records import Records
+from incrowd.report.bound import bound_note
 from incrowd.report.html import render, share
 from incrowd.report.release_charts import charts
 from incrowd.taxonomy.tree import Taxonomy
@@ -76,13 +77,7 @@ def render_report(
         charts(manifest, records, taxonomy, classes, lengths),
         manifest=manifest,
         counts=manifest.counts,
-        losses=[(*LOSS_NOTES[name], share(manifest.losses[name])) for name in LOSS_NOTES]
-        + [
-            (*UTILITY_NOTES["recall"], share(manifest.utility["recall"])),
-            (*UTILITY_NOTES["sdist"], f"{manifest.utility['sdist']:.2f}"),
-            (*UTILITY_NOTES["information_loss"], share(manifest.utility["information_loss"] / 100)),
-            (*UTILITY_NOTES["linkage"], share(manifest.utility["linkage"] / 100)),
-        ],
+        losses=_losses(manifest),
         length_before=lengths.mean(),
         length_after=manifest.losses["avg_length"],
         level=manifest.losses["avg_level"],
@@ -90,6 +85,20 @@ def render_report(
         sample=_sample(records),
         cost=cost,
     )
+
+
+def _losses(manifest: Manifest) -> list[tuple[str, str, str]]:
+    """Return each measure's name, what it means, and its value for people."""
+    losses, utility = manifest.losses, manifest.utility
+    shown = {name: share(losses[name]) for name in LOSS_NOTES} | {
+        "recall": share(utility["recall"]),
+        "sdist": f"{utility['sdist']:.2f}",
+        "information_loss": share(utility["information_loss"] / 100),
+        "linkage": share(utility["linkage"] / 100),
+    }
+    more = {"ggd_norm": bound_note(manifest.bound)}
+    notes = LOSS_NOTES | UTILITY_NOTES
+    return [(notes[name][0], notes[name][1] + more.get(name, ""), value) for name, value in shown.items()]
 
 
 def _sample(records: Records) -> list[tuple[int, list[tuple[str, int]]]]:

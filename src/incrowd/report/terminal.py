@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from incrowd.errors import BadInputError
+from incrowd.report.bound import bound_line
 from incrowd.report.html import share
 
 if TYPE_CHECKING:
@@ -59,7 +60,11 @@ def show_outcome(outcome: Outcome) -> None:
     console.print(_numbers_table(outcome))
     console.print()
     console.print(
-        _losses_table(msgspec.structs.asdict(release.losses), msgspec.structs.asdict(release.utility))
+        _losses_table(
+            msgspec.structs.asdict(release.losses),
+            msgspec.structs.asdict(release.utility),
+            msgspec.to_builtins(release.bound),
+        )
     )
     console.print()
     seconds = ", ".join(
@@ -104,7 +109,7 @@ def show_release(directory: Path, manifest: Manifest) -> None:
         f"\n{counts.records_out:,} records, {counts.groups:,} distinct, the smallest class {counts.k_min:,}{people}; "
         f"{counts.withheld:,} withheld; method {manifest.method}.\n",
     )
-    console.print(_losses_table(manifest.losses, manifest.utility))
+    console.print(_losses_table(manifest.losses, manifest.utility, manifest.bound))
     console.print()
     console.print(examples)
     console.print("\nWhat was done:")
@@ -187,12 +192,16 @@ def _unlisted(outcome: Outcome) -> str:
     return "kept in a branch of their own" if kept else "removed"
 
 
-def _losses_table(losses: Mapping[str, float], utility: Mapping[str, float]) -> Table:
+def _losses_table(
+    losses: Mapping[str, float], utility: Mapping[str, float], bound: Mapping[str, float] | None
+) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(justify="right", style="bold")
     table.add_column()
     for name, meaning in LOSSES.items():
         table.add_row(share(losses[name]), meaning)
+        if name == "ggd_norm" and bound is not None:
+            table.add_row(share(bound["ggd_norm"]), bound_line(bound))
     table.add_row(
         share(utility["recall"]), "items of the most frequent patterns that are still found (Recall)"
     )
