@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
+import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
@@ -69,9 +70,9 @@ class HttpSource:
 
     async def fetch(self, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Fetched:
         """Return all rows for what is sent, or what came of them before a budget or the provider ended it."""
+        until = time.monotonic() + self._config.timeout
         try:
-            async with asyncio.timeout(self._config.timeout):
-                return await self._read_pages(sent, self._let_through(headers))
+            return await self._read_pages(sent, self._let_through(headers), until)
         except TimeoutError:
             raise ProviderError.late(self._config.timeout) from None
 
@@ -100,7 +101,9 @@ class HttpSource:
             name: named[name] for name in self._forward & named.keys() if name not in self._session.headers
         }
 
-    async def _read_pages(self, sent: Mapping[str, Any], headers: dict[str, str] | None) -> Fetched:
+    async def _read_pages(
+        self, sent: Mapping[str, Any], headers: dict[str, str] | None, until: float
+    ) -> Fetched:
         texts = {} if self._method == "POST" else _texts(sent)
         walk = self._begin_walk(self._url, texts)
         budget = self._config.budget
@@ -109,7 +112,7 @@ class HttpSource:
         missing, more = "", True
         while more and not missing:
             body = _json({**sent, **walk.parameters}) if self._method == "POST" else None
-            ask = partial(self._ask, self._address(texts, walk), body, headers, budget.bytes - nbytes)
+            ask = partial(self._ask, self._address(texts, walk), body, headers, budget.bytes - nbytes, until)
             answer, links = await try_again(ask, self._config.retries)
             if answer is None:
                 missing = f"{OVER_BUDGET} {budget.bytes} bytes"
@@ -136,15 +139,19 @@ class HttpSource:
         return self._url.extend_query(parameters)
 
     async def _ask(
-        self, url: URL, body: bytes | None, headers: dict[str, str] | None, most: int
+        self, url: URL, body: bytes | None, headers: dict[str, str] | None, most: int, until: float
     ) -> tuple[bytes | None, Sequence[str]]:
         """Make one request; return the answer (None if it is too large) and its links.
 
         Nothing that aiohttp says is passed on: it quotes addresses and answers.
         """
+        seconds = until - time.monotonic()
+        if seconds <= 0:
+            raise TimeoutError
+        timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=self._config.timeout / 2)
         try:
             async with self._session.request(
-                self._method, url, data=body, headers=headers, allow_redirects=False
+                self._method, url, data=body, headers=headers, allow_redirects=False, timeout=timeout
             ) as response:
                 _check_status(response.status)
                 answer = await _receive(response, most)
@@ -183,7 +190,6 @@ def _open_session(config: HttpProvider) -> aiohttp.ClientSession:
         connector=aiohttp.TCPConnector(limit=MOST_CONNECTIONS, ssl=_tls_context(config.tls)),
         cookie_jar=aiohttp.DummyCookieJar(),
         headers=OUR_HEADERS | (JSON_BODY if config.send == "json" else {}) | own,
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=config.timeout / 2),
         auto_decompress=True,
         trust_env=False,
     )
