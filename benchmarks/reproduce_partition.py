@@ -107,7 +107,7 @@ def experiments(bench: Bench) -> Iterator[Experiment]:
 def already_anonymous(bench: Bench) -> str:
     """Run both on what Partition published (section 5.2.3): there is nothing left to do, who notices?"""
     web2 = bench.data[WEB2]
-    release = ic.anonymize(web2, ic.balanced(web2, 5), k=K)
+    release = ic.anonymize(web2, ic.balanced(web2, 5), k=K, method="partition")
     rows = ic.Transactions.from_rows(release.table()["items"].to_pylist())
     tree = ground(rows, release.taxonomy).taxonomy
     words = []

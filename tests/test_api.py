@@ -58,7 +58,7 @@ def test_the_table_goes_to_pandas(objects):
 
 def test_baskets_and_a_balanced_tree(place, tmp_path):
     tx = ic.read_baskets(place / "x.dat").transactions()
-    release = ic.anonymize(tx, ic.balanced(tx, 5), k=5, publish="bag")
+    release = ic.anonymize(tx, ic.balanced(tx, 5), k=5, method="partition", publish="bag")
     assert release.losses.ncp == 0
     assert release.losses.kept_exactly == 1
     assert release.write(tmp_path / "out").holds
@@ -84,8 +84,8 @@ def test_a_taxonomy_from_a_file_and_unlisted_items(place, tmp_path):
         ({"k": None}, "k must be an integer"),
         ({"k": 41}, "k must be at most 40"),
         ({"k": 5, "method": "partitoin"}, "did you mean 'partition'"),
-        ({"k": 5, "publish": "bags"}, "did you mean 'bag'"),
-        ({"k": 5, "publsh": "bag"}, "did you mean 'publish'"),
+        ({"k": 5, "method": "partition", "publish": "bags"}, "did you mean 'bag'"),
+        ({"k": 5, "method": "partition", "publsh": "bag"}, "did you mean 'publish'"),
         ({"k": 5, "unlisted": "kep"}, "did you mean 'keep'"),
     ],
 )

@@ -31,6 +31,8 @@ def untouched(tmp_path_factory):
             directory / "taxonomy.tsv",
             "--private-map",
             directory / "map",
+            "--method",
+            "partition",
             "--set",
             "publish=bag",
         ),

@@ -37,7 +37,9 @@ def release(tmp_path_factory):
     path.write_text(
         "".join(f"{child}\t{parent}\n" for parent, family in CHILDREN.items() for child in family)
     )
-    return ic.anonymize(ic.Transactions.from_rows(ROWS), ic.read_taxonomy(path), k=K, publish="bag")
+    return ic.anonymize(
+        ic.Transactions.from_rows(ROWS), ic.read_taxonomy(path), k=K, method="partition", publish="bag"
+    )
 
 
 @pytest.fixture(scope="module")

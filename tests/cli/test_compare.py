@@ -70,6 +70,8 @@ def test_a_run_says_what_anonymize_says(compared, baskets, tmp_path):
             baskets,
             "--k",
             run["k"],
+            "--method",
+            "partition",
             "--set",
             publish,
             "--out",

@@ -20,7 +20,7 @@ ODD = [["secret"] * 99 + ["milk"]]
 @pytest.fixture(scope="module")
 def release():
     rows = ic.Transactions.from_rows(COMMON + ODD + [[]])
-    return ic.anonymize(rows, ic.balanced(rows, 2), k=3, publish="bag")
+    return ic.anonymize(rows, ic.balanced(rows, 2), k=3, method="partition", publish="bag")
 
 
 def page_of(release, directory, **options):
