@@ -44,7 +44,9 @@ def python(*arguments: object) -> str:
 def run(log: Path, out: Path, memory: str) -> dict[str, Any]:
     """Anonymize a log."""
     options = ["--k", 5, "--items", "nouns", "--taxonomy", "wordnet", "--memory", memory, "--json"]
-    return json.loads(python("-m", "incrowd", "anonymize", log, "--out", out, "--method", "partition", *options))
+    return json.loads(
+        python("-m", "incrowd", "anonymize", log, "--out", out, "--method", "partition", *options)
+    )
 
 
 def measure(
