@@ -11,9 +11,9 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from incrowd.auxiliary import load_auxiliary
 from incrowd.gateway.cautions import cautions
-from incrowd.gateway.config import Config, check_against, policies_in_use
+from incrowd.gateway.config import Config, policies_in_use
+from incrowd.gateway.prepared import checked_table, protected_names
 from incrowd.gateway.units import size_in_words
 from incrowd.online.cube import predicted_bytes, slab_bytes
 from incrowd.online.entropy import as_fraction, guess_sum
@@ -149,16 +149,7 @@ class CheckResult:
 
 def check(config: Config) -> CheckResult:
     """Load the auxiliary table and see what the configuration can promise with it."""
-    source = config.table
-    table = load_auxiliary(
-        source.file,
-        names=source.attributes,
-        columns=source.columns,
-        domains=source.domains,
-        ladders=source.ladders,
-    )
-    check_against(config, table.schema)
-    protected = tuple(dict.fromkeys(policy.attribute for _, _, policy in policies_in_use(config)))
+    table, protected = checked_table(config), protected_names(config)
     attributes = {name: _attribute(table, name, protected=name in protected) for name in table.schema.names}
     policies = tuple(_policies(config, attributes))
     return CheckResult(

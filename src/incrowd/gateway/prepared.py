@@ -7,17 +7,16 @@ all workers look at the same pages of memory.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 
 from incrowd.auxiliary import load_auxiliary
 from incrowd.errors import IncrowdError
-from incrowd.gateway.config import Config, check_against
+from incrowd.gateway.config import Config, check_against, policies_in_use
 from incrowd.online.counters import choose_counter, describe
 from incrowd.online.protection import Protection
 from incrowd.online.schema import AuxiliaryTable
 
-__all__ = ["Prepared", "prepare", "unprepared", "watched_files"]
+__all__ = ["Prepared", "checked_table", "prepare", "protected_names", "unprepared", "watched_files"]
 
 
 @dataclass(frozen=True)
@@ -41,15 +40,7 @@ class Prepared:
 
 def prepare(config: Config) -> Prepared:
     """Load the auxiliary table, hold the configuration against it, and build what is fast to ask."""
-    source = config.table
-    table = load_auxiliary(
-        source.file,
-        names=source.attributes,
-        columns=source.columns,
-        domains=source.domains,
-        ladders=source.ladders,
-    )
-    check_against(config, table.schema)
+    source, table = config.table, checked_table(config)
     counter = choose_counter(
         table, protected_names(config), memory=source.memory, directory=source.cache, sample=source.sample
     )
@@ -63,6 +54,20 @@ def prepare(config: Config) -> Prepared:
     return Prepared(config, protection, describe(counter))
 
 
+def checked_table(config: Config) -> AuxiliaryTable:
+    """Load the auxiliary table, and refuse a configuration that does not fit it."""
+    source = config.table
+    table = load_auxiliary(
+        source.file,
+        names=source.attributes,
+        columns=source.columns,
+        domains=source.domains,
+        ladders=source.ladders,
+    )
+    check_against(config, table.schema)
+    return table
+
+
 def unprepared(config: Config, error: IncrowdError) -> Prepared:
     """Return a state in which nothing can be decided, so that nothing is sent."""
     return Prepared(config, None, str(error))
@@ -70,8 +75,7 @@ def unprepared(config: Config, error: IncrowdError) -> Prepared:
 
 def protected_names(config: Config) -> tuple[str, ...]:
     """Return every attribute that somebody protects."""
-    policies = chain(config.privacy.protect, *(person.protect for person in config.people))
-    return tuple(dict.fromkeys(policy.attribute for policy in policies))
+    return tuple(dict.fromkeys(policy.attribute for _, _, policy in policies_in_use(config)))
 
 
 def watched_files(config: Config) -> list[Path]:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from incrowd.asked import Asked
 from incrowd.lists import added_up, list_of
 
-__all__ = ["Bags", "bags_of", "hosts_of", "ranks_within", "row_bags"]
+__all__ = ["Bags", "askings_by_cluster", "bags_of", "hosts_of", "ranks_within", "row_bags"]
 
 Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]
@@ -47,6 +47,20 @@ def row_bags(asked: Asked) -> Bags:
     return bags_of(
         list_of(asked.start), asked.query, np.ones(len(asked), dtype=np.int64), len(asked.start) - 1
     )
+
+
+def askings_by_cluster(
+    asked: Asked, of_row: Ints32, key: npt.NDArray[np.integer]
+) -> tuple[Ints32, Ints64, Ints64]:
+    """Return the askings that are published, cluster by cluster and in the order of a key within each.
+
+    That is: each asking's cluster, its number, and for each cluster how many rows it has.
+    """
+    cluster = of_row[list_of(asked.start)]
+    order = np.lexsort((key, cluster))
+    order = order[cluster[order] >= 0]
+    clusters = int(of_row.max(initial=-1)) + 1
+    return cluster[order], order, np.bincount(of_row[of_row >= 0], minlength=clusters)
 
 
 def ranks_within(group: npt.NDArray[np.integer]) -> Ints64:

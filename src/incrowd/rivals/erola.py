@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from incrowd.asked import Asked
 from incrowd.lists import gathered, list_of
-from incrowd.rivals import Bags, bags_of, ranks_within, row_bags
+from incrowd.rivals import Bags, askings_by_cluster, bags_of, ranks_within, row_bags
 from incrowd.rivals.plain import shared_weights
 
 __all__ = ["erola_distances", "erola_prototypes"]
@@ -58,12 +58,9 @@ def erola_prototypes(asked: Asked, of_row: Ints32, rng: np.random.Generator) -> 
     rng
         Where chance comes from.
     """
-    clusters = int(of_row.max(initial=-1)) + 1
-    cluster = of_row[list_of(asked.start)]
-    order = np.lexsort((rng.permutation(len(asked)), cluster))
-    order = order[cluster[order] >= 0]
-    size = np.bincount(of_row[of_row >= 0], minlength=clusters)
-    total = np.bincount(cluster[order], minlength=clusters)
+    owner, order, size = askings_by_cluster(asked, of_row, rng.permutation(len(asked)))
+    total = np.bincount(owner, minlength=len(size))
     wanted = np.maximum((2 * total + size) // np.maximum(2 * size, 1), 1)
-    order = order[ranks_within(cluster[order]) < wanted[cluster[order]]]
-    return bags_of(cluster[order], asked.query[order], np.ones(len(order), dtype=np.int64), clusters)
+    taken = ranks_within(owner) < wanted[owner]
+    query = asked.query[order[taken]]
+    return bags_of(owner[taken], query, np.ones(len(query), dtype=np.int64), len(size))

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from incrowd.asked import Asked
 from incrowd.kernels.jit import helper, kernel
 from incrowd.lists import list_of
-from incrowd.rivals import Bags, bags_of, hosts_of, ranks_within
+from incrowd.rivals import Bags, askings_by_cluster, bags_of, hosts_of, ranks_within
 
 __all__ = ["navarro_distances", "navarro_prototypes"]
 
@@ -122,16 +122,12 @@ def navarro_prototypes(asked: Asked, of_row: Ints32, rng: np.random.Generator) -
     rng
         Where chance comes from.
     """
-    clusters = int(of_row.max(initial=-1)) + 1
-    cluster = of_row[list_of(asked.start)]
-    order = np.lexsort((asked.query, cluster))
-    order = order[cluster[order] >= 0]
-    owner = cluster[order]
-    size = np.bincount(of_row[of_row >= 0], minlength=clusters)
+    owner, order, size = askings_by_cluster(asked, of_row, asked.query)
     # A cluster with fewer askings than rows still publishes one.
-    first = rng.integers(0, np.clip(np.bincount(owner, minlength=clusters), 1, np.maximum(size, 1)))
-    order = order[ranks_within(owner) % size[owner] == first[owner]]
-    return bags_of(cluster[order], asked.query[order], np.ones(len(order), dtype=np.int64), clusters)
+    first = rng.integers(0, np.clip(np.bincount(owner, minlength=len(size)), 1, np.maximum(size, 1)))
+    taken = ranks_within(owner) % size[owner] == first[owner]
+    query = asked.query[order[taken]]
+    return bags_of(owner[taken], query, np.ones(len(query), dtype=np.int64), len(size))
 
 
 def _texts(texts: pa.Array) -> Texts:
