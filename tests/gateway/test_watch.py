@@ -33,10 +33,12 @@ def watch():
 
 
 def count(watch, name, **labels):
+    watch.add_up()
     return watch.registry.get_sample_value(f"incrowd_{name}", labels)
 
 
 def label_values(watch):
+    watch.add_up()
     return {
         value
         for metric in watch.registry.collect()
@@ -121,6 +123,7 @@ def work(directory, requests, done=None, stop=None):
     watch = knowing(directory)
     for _ in range(requests):
         watch.request("/loans", 200, 0.003)
+    watch.add_up()
     if done is not None:
         done.set()
         stop.wait(60)

@@ -96,13 +96,13 @@ class Filter:
     get: Getter = dataclasses.field(repr=False)
     text: str = dataclasses.field(repr=False)
 
-    def verdicts(self, rows: Sequence[Row]) -> list[bool]:
-        """Say of each row whether it matches."""
+    def verdicts(self, rows: Sequence[Row]) -> list[bool] | None:
+        """Say of each row whether it matches; None if they all do, as where the provider was told the value."""
         text = self.text
-        return [
-            value == text if value.__class__ is str else self._matches(value)
-            for value in _column(self.field, self.get, rows)
-        ]
+        values = _column(self.field, self.get, rows)
+        if values.count(text) == len(values):
+            return None
+        return [value == text if value.__class__ is str else self._matches(value) for value in values]
 
     def _matches(self, value: Any) -> bool:
         if value is None:
@@ -150,7 +150,7 @@ def _sort_keys(pointer: str, values: list[Any]) -> Sequence[Any]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Answer:
     """A page of the rows that match, and how many there are in all."""
 
@@ -161,7 +161,7 @@ class Answer:
 
 
 def narrow(
-    rows: Sequence[Row], filters: Sequence[Filter], *, sort: Order = (), offset: int, limit: int
+    rows: list[Row], filters: Sequence[Filter], *, sort: Order = (), offset: int, limit: int
 ) -> Answer:
     """Return the page of the answer to the original query; the given rows are not changed.
 
@@ -182,10 +182,10 @@ def narrow(
     return Answer(matching[offset : offset + limit], len(matching), offset, limit)
 
 
-def _matching(rows: Sequence[Row], filters: Sequence[Filter]) -> list[Row]:
-    if not filters:
-        return list(rows)
-    verdicts = [wanted.verdicts(rows) for wanted in filters]
+def _matching(rows: list[Row], filters: Sequence[Filter]) -> list[Row]:
+    verdicts = [verdict for wanted in filters if (verdict := wanted.verdicts(rows)) is not None]
+    if not verdicts:
+        return rows
     return list(compress(rows, verdicts[0] if len(verdicts) == 1 else map(all, zip(*verdicts, strict=True))))
 
 

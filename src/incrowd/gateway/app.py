@@ -20,6 +20,7 @@ from incrowd.gateway.watch import Watch
 __all__ = ["Gateway"]
 
 LOOK_INTERVAL = 0.5
+COUNT_INTERVAL = 0.25
 EXPIRY_INTERVAL = 3600.0
 LAST_GUESTS = 60.0
 """Seconds that requests may still take with a configuration that was replaced."""
@@ -47,12 +48,9 @@ class Gateway:
         self._site = Site(prepared, watch)
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Coroutine[None, None, None]:
         """Serve one request, or the server's start and end."""
-        if scope["type"] == "lifespan":
-            await self._live(receive, send)
-        elif scope["type"] == "http":
-            await self._serve(scope, receive, send)
+        return self._serve(scope, receive, send) if scope["type"] == "http" else self._live(receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Open when the server starts, close when it ends."""
@@ -65,6 +63,7 @@ class Gateway:
             return
         self._begin(self._look_for_news())
         self._begin(self._forget_what_expired())
+        self._begin(self._count())
         _spare_the_collector()
         self._journal.info("worker_started", account=self._site.account)
         await send({"type": "lifespan.startup.complete"})
@@ -72,6 +71,7 @@ class Gateway:
         for task in list(self._tasks):
             task.cancel()
         await self._site.service.close()
+        self._watch.add_up()
         await send({"type": "lifespan.shutdown.complete"})
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:
@@ -84,6 +84,11 @@ class Gateway:
             with contextlib.suppress(IncrowdError):  # if it lasts, the next request says so
                 await self._site.service.expire()
             await asyncio.sleep(EXPIRY_INTERVAL)
+
+    async def _count(self) -> None:
+        while True:
+            await asyncio.sleep(COUNT_INTERVAL)
+            self._watch.add_up()
 
     async def _look_for_news(self) -> None:
         """Serve what the parent prepares anew; what cannot be opened is logged, and the old stays."""
@@ -107,35 +112,35 @@ class Gateway:
         started = time.perf_counter()
         site = self._site
         request = Request(scope, receive, site.config.body)
-        site.enter()
+        code = ""
+        site.guests += 1
         try:
-            reply, code = await self._answer(site, request)
+            try:
+                reply = await site.handler(request)(request)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the person gets a reply
+                problem = self._problem(error, request)
+                code = problem.code
+                reply = Reply(as_json(problem, request.id), problem.status, headers=problem.headers)
             await respond(send, reply, request)
         finally:
             site.leave()
-        seconds = time.perf_counter() - started
-        route = site.route(request.path)
-        self._watch.request(route, reply.status, seconds)
-        self._journal.info(
-            "request",
-            request=request.id,
-            route=route,
-            status=reply.status,
-            code=code,
-            ms=round(seconds * 1e3, 3),
+        self._note_request(
+            request, site.route(request.path), reply.status, code, time.perf_counter() - started
         )
 
-    async def _answer(self, site: Site, request: Request) -> tuple[Reply, str]:
-        """Return a reply in any case, and the code of what went wrong."""
-        try:
-            return await site.answer(request), ""
-        except Problem as known:
-            self._note(known, request)
-            problem = known
-        except Exception as error:  # noqa: BLE001 - its message could hold a value; its kind and place cannot
-            self._journal.failure("failed", error, request=request.id)
-            problem = internal()
-        return Reply(as_json(problem, request.id), problem.status, headers=problem.headers), problem.code
+    def _note_request(self, request: Request, route: str, status: int, code: str, seconds: float) -> None:
+        self._watch.request(route, status, seconds)
+        ms = round(seconds * 1e3, 3)
+        self._journal.info("request", request=request.id, route=route, status=status, code=code, ms=ms)
+
+    def _problem(self, error: Exception, request: Request) -> Problem:
+        """Return what the person is told about an error, and tell whoever runs the gateway the rest."""
+        if isinstance(error, Problem):
+            self._note(error, request)
+            return error
+        # Its message could hold a value; its kind and place cannot.
+        self._journal.failure("failed", error, request=request.id)
+        return internal()
 
     def _note(self, problem: Problem, request: Request) -> None:
         """Tell whoever runs the gateway what a person need not know: why the ledger cannot be used."""

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import random
+import itertools
+import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from incrowd.gateway.problems import bad_request, too_large, unauthorized
+from incrowd.gateway.problems import bad_request, too_large
 
-__all__ = ["JSON", "Receive", "Reply", "Request", "Scope", "Send", "respond"]
+__all__ = ["JSON", "Receive", "Reply", "Request", "Scope", "Send", "key_in", "respond"]
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-JSON = "application/json"
+JSON = b"application/json"
 BODY_SECONDS = 30.0
+SERIES = secrets.token_hex(6)
+"""How the ids of this process' requests begin."""
+_numbers = itertools.count(1)
 ALWAYS = (
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
@@ -29,12 +33,12 @@ class Request:
     """What came in, read no further than needed."""
 
     def __init__(self, scope: Scope, receive: Receive, largest_body: int) -> None:
-        self.id = f"{random.getrandbits(64):016x}"  # it finds a log line and opens nothing
+        self.id = f"{SERIES}-{next(_numbers):x}"  # it finds a log line and opens nothing
         self.path: str = scope["path"]
         self.method: str = scope["method"]
         # By their names in lower case; of several with one name, the last.
         self._headers: dict[bytes, bytes] = dict(scope["headers"])
-        self._query: bytes = scope["query_string"]
+        self.query: bytes = scope["query_string"]
         self._receive = receive
         self._largest_body = largest_body
 
@@ -44,19 +48,13 @@ class Request:
         return {name: value.decode("latin-1") for name, value in found if value is not None}
 
     @property
-    def key(self) -> str:
-        """The person's key, a character for each byte."""
-        scheme, _, key = self._headers.get(b"authorization", b"").partition(b" ")
-        if scheme.lower() == b"bearer" and key:
-            return key.strip(b" \t").decode("latin-1")
-        if b"x-api-key" in self._headers:
-            return self._headers[b"x-api-key"].decode("latin-1")
-        raise unauthorized()
+    def credentials(self) -> tuple[bytes, bytes]:
+        """The headers that may hold the person's key: Authorization and X-API-Key."""
+        headers = self._headers
+        return headers.get(b"authorization", b""), headers.get(b"x-api-key", b"")
 
     async def text(self) -> bytes:
-        """Return what the person gave: what is after the question mark, or the body."""
-        if self.method == "GET":
-            return self._query
+        """Return the body."""
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 return await self._body()
@@ -77,24 +75,33 @@ class Request:
         return bytes(body)
 
 
-@dataclass(frozen=True, slots=True)
+def key_in(authorization: bytes, api_key: bytes) -> bytes:
+    """Return the key in ``Authorization: Bearer``, else the one in ``X-API-Key``; empty if there is none."""
+    scheme, _, bearer = authorization.partition(b" ")
+    return bearer.strip(b" \t") if scheme.lower() == b"bearer" and bearer else api_key
+
+
+@dataclass(slots=True)
 class Reply:
     """What goes out."""
 
     body: bytes = field(repr=False)
     status: int = 200
-    kind: str = JSON
-    headers: Mapping[str, str] = field(default_factory=dict)
+    kind: bytes = JSON
+    headers: Mapping[str, str] | None = None
 
 
 async def respond(send: Send, reply: Reply, request: Request) -> None:
     """Send the reply to a request."""
     headers = [
-        (b"content-type", reply.kind.encode("latin-1")),
+        (b"content-type", reply.kind),
         (b"content-length", b"%d" % len(reply.body)),
         (b"incrowd-request", request.id.encode("latin-1")),
         *ALWAYS,
-        *((name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers.items()),
     ]
+    if reply.headers:
+        headers += [
+            (name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers.items()
+        ]
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else reply.body})

@@ -5,8 +5,9 @@ type and place, since their messages may quote anything. Libraries' records are 
 the log shows who spoke, how loud, and from where; their text only if it stands in their code word for word, that is,
 as a template whose arguments are left out. A text that was put together at run time is not shown at all.
 
-A slow reader of standard error must not stop the gateway: lines go through a bounded queue to a thread that
-writes them. When the queue is full, lines are lost, and the next that gets through is followed by how many.
+A slow reader of standard error must not stop the gateway: entries go through a bounded queue to a thread that
+makes lines of them and writes those. When the queue is full, entries are lost, and the next that gets through is
+followed by how many.
 """
 
 from __future__ import annotations
@@ -17,28 +18,31 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 from queue import Empty, SimpleQueue
 from traceback import walk_tb
 from types import FrameType, TracebackType
-from typing import Any, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import msgspec
 
 __all__ = [
     "GRANIAN_LOGGING",
+    "Entry",
     "Fields",
     "Journal",
     "LibraryHandler",
     "LineWriter",
     "describe_error",
     "install",
+    "lines_of",
 ]
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
-MOST_WAITING = 10_000  # lines in the queue; some 3 MB
+MOST_WAITING = 10_000  # entries in the queue; some 6 MB
 GATHERING = (
     0.1  # seconds in which lines gather to be written at once: a thread that wakes up costs requests time
 )
@@ -90,34 +94,77 @@ class Fields(TypedDict, total=False):
     place: str
 
 
+UNPLAIN = (TypeError, ValueError, OverflowError)
+"""How the encoder says that something is not plain data."""
+_encode_lines = msgspec.json.Encoder().encode_lines
+
+
+@lru_cache(2)  # lines come in the order of their time, and many in one second
+def _moment(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+class Entry(NamedTuple):
+    """What becomes a line: when (seconds since 1970), how important, what happened, and the fields."""
+
+    seconds: float
+    level: str
+    event: str
+    fields: Mapping[str, Any]
+
+    def shown(self) -> dict[str, Any]:
+        """Return the line's JSON object."""
+        return {**self._begin(), **self.fields}
+
+    def line(self) -> bytes:
+        """Return the line; fields that are not plain data are left out, since a log must not fail."""
+        try:
+            return _encode_lines([self.shown()])
+        except UNPLAIN:
+            return _encode_lines([self._begin()])
+
+    def _begin(self) -> dict[str, Any]:
+        whole, milliseconds = divmod(int(self.seconds * 1e3), 1000)
+        return {"time": f"{_moment(whole)}.{milliseconds:03}Z", "level": self.level, "event": self.event}
+
+
+def lines_of(entries: Sequence[Entry]) -> bytes:
+    """Return all lines, at once if that can be done."""
+    try:
+        return _encode_lines([entry.shown() for entry in entries])
+    except UNPLAIN:
+        return b"".join(entry.line() for entry in entries)
+
+
 class LineWriter:
-    """Writes lines to a file descriptor from a thread of its own, which starts with the first line.
+    """Writes lines to a file descriptor from a thread of its own, which starts with the first entry.
 
     Parameters
     ----------
     descriptor
         Where to; 2 is standard error.
     most_waiting
-        How many lines may wait for a slow reader; more are lost and counted.
+        How many entries may wait for a slow reader; more are lost and counted.
     """
 
     def __init__(self, descriptor: int = 2, most_waiting: int = MOST_WAITING) -> None:
         self._descriptor = descriptor
         self._most_waiting = most_waiting
-        self._queue: SimpleQueue[bytes | None] = SimpleQueue()
+        self._queue: SimpleQueue[Entry | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._process = 0
         self._starting = threading.Lock()
         self._lost = 0
         atexit.register(self.close)
 
-    def write(self, line: bytes) -> None:
-        """Queue a line, or lose it; never waits."""
-        if self._thread is None or not self._thread.is_alive():
+    def write(self, entry: Entry) -> None:
+        """Queue an entry, or lose it; never waits."""
+        if self._process != os.getpid():
             self._start()
         if self._queue.qsize() >= self._most_waiting:
             self._lost += 1
             return
-        self._queue.put(line)
+        self._queue.put(entry)
 
     def close(self) -> None:
         """Write what is waiting, but do not wait long for a reader who has gone.
@@ -132,7 +179,8 @@ class LineWriter:
     def _start(self) -> None:
         """Start the thread; a forked process has none, and must not write its parent's lines again."""
         with self._starting:
-            if self._thread is None or not self._thread.is_alive():
+            if self._process != os.getpid():
+                self._process = os.getpid()
                 self._queue = SimpleQueue()
                 self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
                 self._thread.start()
@@ -140,20 +188,20 @@ class LineWriter:
     def _run(self) -> None:
         going = True
         while going:
-            lines = [self._queue.get()]
-            if lines[0] is not None:
+            entries = [self._queue.get()]
+            if entries[0] is not None:
                 time.sleep(GATHERING)
             with suppress(Empty):
-                while lines[-1] is not None:
-                    lines.append(self._queue.get_nowait())
-            going = lines[-1] is not None
-            self._put(b"".join(line for line in lines if line is not None) + self._losses())
+                while entries[-1] is not None:
+                    entries.append(self._queue.get_nowait())
+            going = entries[-1] is not None
+            self._put(lines_of([entry for entry in entries if entry is not None]) + self._losses())
 
     def _losses(self) -> bytes:
         if not self._lost:
             return b""
         lost, self._lost = self._lost, 0
-        return _line(time.time(), "warning", "log_lines_lost", {"count": lost})
+        return Entry(time.time(), "warning", "log_lines_lost", {"count": lost}).line()
 
     def _put(self, data: bytes) -> None:
         rest = memoryview(data)
@@ -170,13 +218,13 @@ class Journal:
     level
         The least important level that is written: debug, info, warning or error.
     write
-        Takes finished lines; `LineWriter` in production.
+        Takes what is to be written; `LineWriter.write` in production.
     clock
         Seconds since 1970.
     """
 
     def __init__(
-        self, level: str, write: Callable[[bytes], None], clock: Callable[[], float] = time.time
+        self, level: str, write: Callable[[Entry], None], clock: Callable[[], float] = time.time
     ) -> None:
         self.threshold = LEVELS[level]
         self._write = write
@@ -214,11 +262,11 @@ class Journal:
             fields["template"] = record.msg
         if record.exc_info and record.exc_info[1] is not None:
             fields |= describe_error(record.exc_info[1])
-        self._write(_line(record.created, _level_name(record.levelno), "library", fields))
+        self._write(Entry(record.created, _level_name(record.levelno), "library", fields))
 
     def _tell(self, level: str, event: str, fields: Any) -> None:
         if LEVELS[level] >= self.threshold:
-            self._write(_line(self._clock(), level, event, fields))
+            self._write(Entry(self._clock(), level, event, fields))
 
 
 class LibraryHandler(logging.Handler):
@@ -305,16 +353,3 @@ def _is_literal(record: logging.LogRecord) -> bool:
 
 def _level_name(number: int) -> str:
     return next((name for name, least in reversed(LEVELS.items()) if number >= least), "debug")
-
-
-def _line(seconds: float, level: str, event: str, fields: Any) -> bytes:
-    when = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-    return _encode({"time": when.replace("+00:00", "Z"), "level": level, "event": event, **fields}) + b"\n"
-
-
-def _encode(line: dict[str, Any]) -> bytes:
-    """Return a line as JSON; one that is not plain data is lost but for its event, since a log must not fail."""
-    try:
-        return msgspec.json.encode(line)
-    except (TypeError, ValueError, OverflowError):
-        return msgspec.json.encode({key: line[key] for key in ("time", "level", "event")})

@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from incrowd.errors import BadInputError, IncrowdError
 from incrowd.gateway.answer import Answer, narrow
-from incrowd.gateway.asking import Asking, Question, Reader, Told
+from incrowd.gateway.asking import Asking, Question, Told
 from incrowd.gateway.cache import Cache, cache_key
 from incrowd.gateway.config import Person, Route
+from incrowd.gateway.exchange import key_in
 from incrowd.gateway.prepared import Prepared
 from incrowd.gateway.problems import (
     Problem,
@@ -35,7 +37,9 @@ __all__ = ["Service"]
 
 PROBE_INTERVAL = 2.0  # seconds: anybody may ask for /readyz, and it must cost providers nothing
 MANY_ROWS = 5_000
-"""How every provider begins to say that a budget ended the fetch."""
+"""From here on an answer is narrowed in a thread."""
+REMEMBERED = 1024
+"""Headers with keys that are not looked up again."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -54,13 +58,14 @@ class Service:
         self.config = config = prepared.config
         self._watch = watch
         self._people = {bytes.fromhex(person.key_sha256): person for person in config.people}
-        self._readers = {route.path: Reader(route) for route in config.routes}
+        self._known_person = lru_cache(REMEMBERED)(self._person_with)
         self._providers: dict[str, Provider] = {}
         self._reachable: dict[str, bool] = {}
         self._probe_again = 0.0
         self._teller = (
             Teller(prepared.protection, config.ledger, config.privacy.secret) if prepared.protection else None
         )
+        self._linked = config.ledger is not None
         rate, cache = config.rate, config.cache
         self._rate = RateLimit(rate.requests, rate.per, workers=config.listen.workers) if rate else None
         self._cache: Cache[Fetched] | None = (
@@ -84,14 +89,20 @@ class Service:
         if self._teller:
             await self._teller.expire()
 
-    def person(self, key: str) -> Person:
-        """Return whose key it is, if they have not asked too often."""
-        person = self._people.get(hashlib.sha256(key.encode("latin-1")).digest())
-        if person is None:
+    def person(self, authorization: bytes, api_key: bytes) -> Person:
+        """Return whose key is in one of these headers, if they have not asked too often."""
+        person = self._known_person(authorization, api_key)
+        if self._rate is not None:  # when new, it has a length of 0
+            wait = self._rate.allow(person.name)
+            if wait:
+                raise too_many_requests(wait)
+        return person
+
+    def _person_with(self, authorization: bytes, api_key: bytes) -> Person:
+        key = key_in(authorization, api_key)
+        person = self._people.get(hashlib.sha256(key).digest())
+        if not key or person is None:
             raise unauthorized()
-        wait = 0.0 if self._rate is None else self._rate.allow(person.name)  # when new, it has a length of 0
-        if wait:
-            raise too_many_requests(wait)
         return person
 
     def check(self) -> None:
@@ -108,10 +119,6 @@ class Service:
             self._reachable = dict(zip(self._providers, ready, strict=True))
         return self._reachable
 
-    def question(self, route: Route, person: Person, method: str, text: bytes) -> Question:
-        """Return what a person asks with the text of a request."""
-        return self._readers[route.path].question(person.name, method, text)
-
     def preview(self, route: Route, person: Person, question: Question) -> msgspec.Raw:
         """Return what would be sent, and why; nobody is told anything."""
         with _problems():
@@ -122,13 +129,17 @@ class Service:
         self, route: Route, person: Person, question: Question, headers: Mapping[str, str]
     ) -> dict[str, Any]:
         """Return the answer to the query as it was asked; `headers` are those that the provider may see."""
-        asking = question.asking
         started = time.perf_counter()
-        with _problems():
-            decision = await self._ready().decide(question, person, route.provider)
-        self._watch.decided(decision, time.perf_counter() - started)
-        told = _told(question, self._decided(decision), person, route)
+        told = question.told
+        if told is None or self._linked:  # else nothing has changed since the question was last asked
+            with _problems():
+                decision = await self._ready().decide(question, person, route.provider)
+            self._watch.decided(decision, time.perf_counter() - started)
+            told = _told(question, self._decided(decision), person, route)
+        else:
+            self._watch.decided(told.decision, time.perf_counter() - started)
         fetched = await self._fetch(route.provider, told.sent, headers)
+        asking = question.asking
         if len(fetched.rows) < MANY_ROWS:
             answer = _narrow(fetched, asking)
         else:  # in a thread, so that nobody else waits
@@ -157,10 +168,10 @@ class Service:
             raise refused(decision.reason)
         return decision
 
-    async def _fetch(self, name: str, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Fetched:
+    def _fetch(self, name: str, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Awaitable[Fetched]:
         """Ask the provider, or the cache if it was asked the same lately."""
         if self._cache is None:
-            return await self._fetch_now(name, sent, headers)
+            return self._fetch_now(name, sent, headers)
 
         async def fetch() -> tuple[Fetched, int]:
             fetched = await self._fetch_now(name, sent, headers)
@@ -168,7 +179,7 @@ class Service:
 
         key = cache_key(name, sent, headers)
         self._watch.cache(found=self._cache.get(key) is not None)
-        return await self._cache.get_or_fetch(key, fetch)
+        return self._cache.get_or_fetch(key, fetch)
 
     async def _fetch_now(self, name: str, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Fetched:
         started = time.perf_counter()
@@ -226,6 +237,8 @@ def _missing(asking: Asking, fetched: Fetched, route: Route) -> list[str]:
         code = "budget_exceeded" if fetched.missing.startswith(OVER_BUDGET) else "provider_truncated"
         raise Problem(code, f"the provider's answer is incomplete: {fetched.missing}")
     missing = [] if fetched.complete else [fetched.missing]
+    if not asking.unknown:
+        return missing
     return missing + [f"parameter {name!r} is unknown here and was not applied" for name in asking.unknown]
 
 

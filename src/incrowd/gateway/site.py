@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 
-from incrowd.gateway.config import Route
+from incrowd.gateway.asking import Reader
 from incrowd.gateway.exchange import Reply, Request
 from incrowd.gateway.openapi import describe_api
 from incrowd.gateway.page import render_page
@@ -20,6 +20,9 @@ from incrowd.gateway.watch import OTHER, Watch
 __all__ = ["Site"]
 
 Handler = Callable[[Request], Awaitable[Reply]]
+ASKING = ("GET", "POST")
+READING = ("GET", "HEAD")
+NONE: Mapping[str, str] = {}
 _encode = msgspec.json.Encoder().encode
 
 
@@ -38,9 +41,9 @@ class Site:
         self.config = config = prepared.config
         self.account = prepared.account
         self.service = Service(prepared, watch)
-        self._guests = 0
-        self._empty = asyncio.Event()
-        self._empty.set()
+        self.guests = 0
+        """How many requests are being answered."""
+        self._empty: asyncio.Event | None = None
         self._api = _encode(describe_api(config))
         self._readers: Mapping[str, Handler] = {
             "/": self._page,
@@ -48,75 +51,74 @@ class Site:
             "/healthz": self._healthz,
             "/readyz": self._readyz,
         }
-        self._askers: Mapping[str, Handler] = {
-            path: handler
-            for route in config.routes
-            for path, handler in (
-                (route.path, self._asker(route)),
-                (f"/preview{route.path}", self._previewer(route)),
-            )
-        }
+        self._askers: dict[str, Handler] = {}
+        for route in config.routes:
+            reader = Reader(route)
+            self._askers[route.path] = self._asker(reader)
+            self._askers[f"/preview{route.path}"] = self._previewer(reader)
         watch.learn(
             routes=(*self._readers, *self._askers),
             providers=config.providers,
             attributes=prepared.protection.schema.names if prepared.protection else (),
         )
 
-    def enter(self) -> None:
-        """Note that a request is being answered."""
-        self._guests += 1
-        self._empty.clear()
-
     def leave(self) -> None:
-        """Note that it was."""
-        self._guests -= 1
-        if not self._guests:
+        """Note that a request was answered."""
+        self.guests -= 1
+        if self._empty and not self.guests:
             self._empty.set()
 
     async def close(self, patience: float) -> None:
-        """Close once the last request was answered, or after some seconds."""
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._empty.wait(), patience)
+        """Close once the last request was answered, or after some seconds; from now on no new one comes here."""
+        if self.guests:
+            self._empty = asyncio.Event()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._empty.wait(), patience)
         await self.service.close()
 
     def route(self, path: str) -> str:
         """Return the path as it stands in the configuration, or "other": what may be logged and counted."""
         return path if path in self._askers or path in self._readers else OTHER
 
-    async def answer(self, request: Request) -> Reply:
-        """Answer a request, or raise a `Problem`."""
+    def handler(self, request: Request) -> Handler:
+        """Return who answers a request, or raise a `Problem`."""
         handler = self._askers.get(request.path)
-        methods: tuple[str, ...] = ("GET", "POST")
+        methods = ASKING
         if handler is None:
-            handler, methods = self._readers.get(request.path), ("GET", "HEAD")
+            handler, methods = self._readers.get(request.path), READING
         if handler is None:
             raise not_found()
         if request.method not in methods:
             raise method_not_allowed(methods)
-        return await handler(request)
+        return handler
 
-    def _asker(self, route: Route) -> Handler:
+    def _asker(self, reader: Reader) -> Handler:
+        route = reader.route
         allowed = getattr(self.config.providers[route.provider], "forward", ())
 
         async def ask(request: Request) -> Reply:
-            person = self.service.person(request.key)
-            question = self.service.question(route, person, request.method, await request.text())
-            passing = request.headers(allowed) if allowed else {}
+            person = self.service.person(*request.credentials)
+            text = request.query if request.method == "GET" else await request.text()
+            question = reader.question(person.name, request.method, text)
+            passing = request.headers(allowed) if allowed else NONE
             return Reply(_encode(await self.service.ask(route, person, question, passing)))
 
         return ask
 
-    def _previewer(self, route: Route) -> Handler:
+    def _previewer(self, reader: Reader) -> Handler:
+        route = reader.route
+
         async def preview(request: Request) -> Reply:
-            person = self.service.person(request.key)
-            question = self.service.question(route, person, request.method, await request.text())
+            person = self.service.person(*request.credentials)
+            text = request.query if request.method == "GET" else await request.text()
+            question = reader.question(person.name, request.method, text)
             return Reply(_encode(self.service.preview(route, person, question)))
 
         return preview
 
     async def _page(self, _request: Request) -> Reply:
         body, policy = render_page(self.config)
-        return Reply(body, kind="text/html; charset=utf-8", headers={"content-security-policy": policy})
+        return Reply(body, kind=b"text/html; charset=utf-8", headers={"content-security-policy": policy})
 
     async def _openapi(self, _request: Request) -> Reply:
         return Reply(self._api)

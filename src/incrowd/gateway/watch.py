@@ -3,6 +3,9 @@
 Label values are names out of the configuration, statuses and codes; anything else is "other". So no metric can hold
 a value of a query, and the number of series is bounded.
 
+A request only notes what happened; several times a second, `Watch.add_up` makes counts of all notes at once, which
+costs each request a fraction of what counting by itself would.
+
 Every worker process writes its own files in one directory, and the parent process adds them up and serves them
 on a port of their own. When a worker has died, its files are folded into those of process 0: counts never go back,
 and the directory does not grow with every restart.
@@ -13,9 +16,9 @@ from __future__ import annotations
 import os
 import threading
 from bisect import bisect_left
+from collections import Counter as Tally
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +43,8 @@ DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
 OTHER = "other"
 RETIRED = 0  # the process number under which the files of dead workers are added up
 OUTCOMES = ("as_asked", "generalized", "refused")
+CACHE = ("miss", "hit")
+RELOADS = ("bad", "ok")
 HTTP_STATUSES = (200, *dict.fromkeys(STATUSES.values()))
 MICROSECONDS = (5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 1e-2, 0.1, 1.0)
 MILLISECONDS = (1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
@@ -51,38 +56,16 @@ make_file_values: Any = values.MultiProcessValue
 FileValue: Any = make_file_values()
 
 
-Add = Callable[[float], None]
-
-
-class QuickValue(FileValue):  # type: ignore[misc]
-    """A number in a file that only one thread of one process changes: without the library's lock and fork check."""
-
-    def inc(self, amount: float) -> None:
-        """Add to it."""
-        self._value += amount
-        self._file.write_value(self._key, self._value, 0.0)
-
-
-def _adder(counter: Any) -> Add:
-    """Return what adds to a counter, straight to its number: the library's way there costs several times as much."""
-    add: Add = counter._value.inc  # noqa: SLF001
-    return add
-
-
-def _observer(histogram: Any) -> Add:
-    """Return what adds an observation to a histogram, as straight."""
-    bounds, total = histogram._upper_bounds, histogram._sum.inc  # noqa: SLF001
-    buckets = [bucket.inc for bucket in histogram._buckets]  # noqa: SLF001
-
-    def observe(amount: float) -> None:
-        total(amount)
-        buckets[bisect_left(bounds, amount)](1)
-
-    return observe
+def _observe(histogram: Any, amounts: Sequence[float]) -> None:
+    """Add many observations to a histogram at once, for which the library has no way."""
+    histogram._sum.inc(sum(amounts))  # noqa: SLF001
+    bounds = histogram._upper_bounds  # noqa: SLF001
+    for place, count in Tally(bisect_left(bounds, amount) for amount in amounts).items():
+        histogram._buckets[place].inc(count)  # noqa: SLF001
 
 
 class Watch:
-    """The metrics of one process; every child that a request may need is looked up beforehand.
+    """The metrics of one process.
 
     Parameters
     ----------
@@ -99,7 +82,6 @@ class Watch:
         self._decisions = self._counter("decisions", "Queries by what privacy made of them", "outcome")
         self._decide_seconds = self._histogram("decide", "Deciding what may be sent", MICROSECONDS)
         self._dropped = self._counter("dropped_attributes", "Attributes that were not sent", "attribute")
-        self._observe_decide = _observer(self._decide_seconds)
         self._fetches = self._counter("provider_requests", "Fetches, also those that failed", "provider")
         self._rows = self._counter("provider_rows", "Rows fetched", "provider")
         self._bytes = self._counter("provider_bytes", "Bytes fetched", "provider")
@@ -108,68 +90,55 @@ class Watch:
         self._cache = self._counter("cache_requests", "Answers looked for in the cache", "result")
         self._ledger_errors = self._counter("ledger_errors", "Times the ledger could not be used")
         self._reloads = self._counter("reloads", "Configurations read while running", "result")
-        self._outcome = {outcome: _adder(self._decisions.labels(outcome)) for outcome in OUTCOMES}
-        self._cache_hit = {
-            found: _adder(self._cache.labels(result)) for found, result in ((True, "hit"), (False, "miss"))
-        }
-        self._reload_good = {True: self._reloads.labels("ok"), False: self._reloads.labels("bad")}
-        self._routes: dict[str, _RouteChildren] = {}
-        self._providers: dict[str, _ProviderChildren] = {}
-        self._attributes: dict[str, Add] = {}
+        self._answered: list[tuple[str, int, float]] = []
+        self._decided: list[tuple[Decision, float]] = []
+        self._fetched: list[tuple[str, int, int, float]] = []
+        self._names: dict[str, set[str]] = {"route": set(), "provider": set(), "attribute": set()}
         self.learn(routes=[OTHER], providers=[OTHER], attributes=[OTHER])
 
     def learn(self, *, routes: Iterable[str], providers: Iterable[str], attributes: Iterable[str]) -> None:
-        """Take the names of a configuration for label values; after a reload again, and old names stay."""
-        for name in routes:
-            self._routes[name] = _RouteChildren(
-                statuses={
-                    status: _adder(self._requests.labels(name, str(status))) for status in HTTP_STATUSES
-                },
-                other=_adder(self._requests.labels(name, OTHER)),
-                seconds=_observer(self._request_seconds.labels(name)),
-            )
-        for name in providers:
-            self._providers[name] = _ProviderChildren(
-                fetches=_adder(self._fetches.labels(name)),
-                rows=_adder(self._rows.labels(name)),
-                bytes=_adder(self._bytes.labels(name)),
-                errors={code: _adder(self._errors.labels(name, code)) for code in (*STATUSES, OTHER)},
-                seconds=_observer(self._fetch_seconds.labels(name)),
-            )
-        for name in attributes:
-            self._attributes[name] = _adder(self._dropped.labels(name))
+        """Take the names of a configuration for label values; after a reload again, and old names stay.
+
+        Every series begins at 0, so that whoever looks at its growth sees the first event too.
+        """
+        self._names["route"].update(routes)
+        self._names["provider"].update(providers)
+        self._names["attribute"].update(attributes)
+        for route in self._names["route"]:
+            self._request_seconds.labels(route)
+            for status in (*HTTP_STATUSES, OTHER):
+                self._requests.labels(route, str(status))
+        for provider in self._names["provider"]:
+            for counter in (self._fetches, self._rows, self._bytes, self._fetch_seconds):
+                counter.labels(provider)
+            for code in (*STATUSES, OTHER):
+                self._errors.labels(provider, code)
+        for attribute in self._names["attribute"]:
+            self._dropped.labels(attribute)
+        for counter, results in ((self._decisions, OUTCOMES), (self._cache, CACHE), (self._reloads, RELOADS)):
+            for result in results:
+                counter.labels(result)
 
     def request(self, route: str, status: int, seconds: float) -> None:
-        """Count a request that was answered."""
-        known = self._routes.get(route) or self._routes[OTHER]
-        known.statuses.get(status, known.other)(1)
-        known.seconds(seconds)
+        """Note a request that was answered."""
+        self._answered.append((route, status, seconds))
 
     def decided(self, decision: Decision, seconds: float) -> None:
-        """Count what was decided, and the attributes that are not sent."""
-        self._outcome[_outcome(decision)](1)
-        self._observe_decide(seconds)
-        for name in decision.dropped:
-            (self._attributes.get(name) or self._attributes[OTHER])(1)
+        """Note what was decided, and how long that took."""
+        self._decided.append((decision, seconds))
 
     def fetched(self, provider: str, rows: int, nbytes: int, seconds: float) -> None:
-        """Count an answer of a provider."""
-        known = self._providers.get(provider) or self._providers[OTHER]
-        known.fetches(1)
-        known.rows(rows)
-        known.bytes(nbytes)
-        known.seconds(seconds)
+        """Note an answer of a provider."""
+        self._fetched.append((provider, rows, nbytes, seconds))
 
     def provider_failed(self, provider: str, code: str, seconds: float) -> None:
-        """Count a fetch that brought no answer, by the code of its error."""
-        known = self._providers.get(provider) or self._providers[OTHER]
-        known.fetches(1)
-        known.errors.get(code, known.errors[OTHER])(1)
-        known.seconds(seconds)
+        """Note a fetch that brought no answer, by the code of its error."""
+        self.fetched(provider, 0, 0, seconds)
+        self._errors.labels(self._known("provider", provider), code if code in STATUSES else OTHER).inc()
 
     def cache(self, *, found: bool) -> None:
         """Count a look into the cache."""
-        self._cache_hit[found](1)
+        self._cache.labels(CACHE[found]).inc()
 
     def ledger_failed(self) -> None:
         """Count a ledger that could not be read or written."""
@@ -177,7 +146,51 @@ class Watch:
 
     def reloaded(self, *, good: bool) -> None:
         """Count a configuration that was read while running."""
-        self._reload_good[good].inc()
+        self._reloads.labels(RELOADS[good]).inc()
+
+    def add_up(self) -> None:
+        """Count what was noted since the last time."""
+        answered, self._answered = self._answered, []
+        decided, self._decided = self._decided, []
+        fetched, self._fetched = self._fetched, []
+        self._count_requests(answered)
+        self._count_decisions(decided)
+        self._count_fetches(fetched)
+
+    def _count_requests(self, answered: Sequence[tuple[str, int, float]]) -> None:
+        for (route, status), count in Tally((route, status) for route, status, _ in answered).items():
+            shown = str(status) if status in HTTP_STATUSES else OTHER
+            self._requests.labels(self._known("route", route), shown).inc(count)
+        for route in {route for route, _, _ in answered}:
+            seconds = [seconds for its, _, seconds in answered if its == route]
+            _observe(self._request_seconds.labels(self._known("route", route)), seconds)
+
+    def _count_decisions(self, decided: Sequence[tuple[Decision, float]]) -> None:
+        _observe(self._decide_seconds, [seconds for _, seconds in decided])
+        # A question that is asked again has the same decision, and what it says takes some reading.
+        distinct = {id(decision): decision for decision, _ in decided}
+        outcomes: Tally[str] = Tally()
+        dropped: Tally[str] = Tally()
+        for which, count in Tally(id(decision) for decision, _ in decided).items():
+            outcomes[_outcome(distinct[which])] += count
+            for name in distinct[which].dropped:
+                dropped[self._known("attribute", name)] += count
+        for outcome, count in outcomes.items():
+            self._decisions.labels(outcome).inc(count)
+        for name, count in dropped.items():
+            self._dropped.labels(name).inc(count)
+
+    def _count_fetches(self, fetched: Sequence[tuple[str, int, int, float]]) -> None:
+        for provider in {provider for provider, *_ in fetched}:
+            name = self._known("provider", provider)
+            rows, nbytes, seconds = zip(*(each for its, *each in fetched if its == provider), strict=True)
+            self._fetches.labels(name).inc(len(rows))
+            self._rows.labels(name).inc(sum(rows))
+            self._bytes.labels(name).inc(sum(nbytes))
+            _observe(self._fetch_seconds.labels(name), seconds)
+
+    def _known(self, kind: str, name: str) -> str:
+        return name if name in self._names[kind] else OTHER
 
     def _counter(self, name: str, what: str, *labels: str) -> Counter:
         return Counter(f"incrowd_{name}", f"{what}.", labels, registry=self.registry)
@@ -185,26 +198,6 @@ class Watch:
     def _histogram(self, name: str, what: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
         title = f"incrowd_{name}_seconds"
         return Histogram(title, f"{what}, in seconds.", labels, registry=self.registry, buckets=buckets)
-
-
-@dataclass(frozen=True, slots=True)
-class _RouteChildren:
-    """The children of one route's metrics."""
-
-    statuses: Mapping[int, Add]
-    other: Add
-    seconds: Add
-
-
-@dataclass(frozen=True, slots=True)
-class _ProviderChildren:
-    """The children of one provider's metrics."""
-
-    fetches: Add
-    rows: Add
-    bytes: Add
-    errors: Mapping[str, Add]
-    seconds: Add
 
 
 def _outcome(decision: Decision) -> str:
@@ -220,7 +213,7 @@ def _share(directory: Path) -> None:
     """
     os.environ[DIRECTORY] = str(directory)
     if values.ValueClass is values.MutexValue:
-        values.ValueClass = QuickValue
+        values.ValueClass = FileValue
 
 
 class MetricsServer:

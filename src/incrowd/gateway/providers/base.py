@@ -66,7 +66,7 @@ class TryAgainError(Exception):
         self.problem = problem
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Fetched:
     """What a provider answered.
 
@@ -94,7 +94,7 @@ class Fetched:
 class Provider(Protocol):
     """Somebody who has rows and is not trusted with the query."""
 
-    async def fetch(self, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Fetched:
+    def fetch(self, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Awaitable[Fetched]:
         """Return all rows for the generalized query, or a `Fetched` that says what is missing."""
 
     async def ready(self) -> bool:

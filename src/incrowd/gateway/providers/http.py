@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import ssl
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -36,6 +36,7 @@ __all__ = ["HttpSource"]
 
 MOST_CONNECTIONS = 100
 PROBE_SECONDS = 1.0
+A_MOMENT = 0.001
 MOST_ADDRESSES = 1024  # that are kept ready: what is asked again is not quoted and parsed again
 TRY_AGAIN = frozenset({502, 503, 504})
 OK = 200
@@ -65,16 +66,14 @@ class HttpSource:
         self._begin_walk = plan_walk(config.pages)
         self._find_rows = compile_pointer(config.rows)
         self._find_truncated = None if config.truncated is None else compile_pointer(config.truncated)
+        self._timeout = _timeout(config.timeout, config.timeout)
         self._session = _open_session(config)
         self._known_address = lru_cache(MOST_ADDRESSES)(self._with_query)
 
-    async def fetch(self, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Fetched:
+    def fetch(self, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Awaitable[Fetched]:
         """Return all rows for what is sent, or what came of them before a budget or the provider ended it."""
         until = time.monotonic() + self._config.timeout
-        try:
-            return await self._read_pages(sent, self._let_through(headers), until)
-        except TimeoutError:
-            raise ProviderError.late(self._config.timeout) from None
+        return self._read_pages(sent, self._let_through(headers) if headers else None, until)
 
     async def ready(self) -> bool:
         """Tell whether somebody listens there; nothing is asked."""
@@ -92,10 +91,8 @@ class HttpSource:
         """Let all connections go."""
         await self._session.close()
 
-    def _let_through(self, headers: Mapping[str, str]) -> dict[str, str] | None:
+    def _let_through(self, headers: Mapping[str, str]) -> dict[str, str]:
         """Return those of the person's headers that may pass; the gateway's own are not to be replaced."""
-        if not self._forward or not headers:
-            return None
         named = {name.lower(): value for name, value in headers.items()}
         return {
             name: named[name] for name in self._forward & named.keys() if name not in self._session.headers
@@ -147,21 +144,29 @@ class HttpSource:
         """
         seconds = until - time.monotonic()
         if seconds <= 0:
-            raise TimeoutError
-        timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=self._config.timeout / 2)
+            raise ProviderError.late(self._config.timeout)
+        # Nearly all requests are the first of their fetch, and have all its time.
+        whole = seconds > self._config.timeout - A_MOMENT
+        timeout = self._timeout if whole else _timeout(seconds, self._config.timeout)
         try:
-            async with self._session.request(
+            response = await self._session.request(
                 self._method, url, data=body, headers=headers, allow_redirects=False, timeout=timeout
-            ) as response:
+            )
+            try:
                 _check_status(response.status)
                 answer = await _receive(response, most)
                 return answer, response.headers.getall("Link", ())
+            finally:  # whoever read to the end has given the connection back already
+                if not response.closed:
+                    response.close()
         except aiohttp.ClientConnectorCertificateError:
             raise ProviderError(
                 "the provider's certificate is not trusted; see 'tls' of the provider"
             ) from None
         except aiohttp.ConnectionTimeoutError:
             raise TryAgainError(ProviderError.late(self._config.timeout / 2)) from None
+        except TimeoutError:
+            raise ProviderError.late(self._config.timeout) from None
         except aiohttp.ClientConnectorError:
             raise TryAgainError(ProviderError.unreachable()) from None
         except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, ConnectionError):
@@ -195,6 +200,11 @@ def _open_session(config: HttpProvider) -> aiohttp.ClientSession:
     )
 
 
+def _timeout(left: float, whole: float) -> aiohttp.ClientTimeout:
+    """Return how long a request may take: what is left of a fetch's time, and half of it all to get a connection."""
+    return aiohttp.ClientTimeout(total=left, sock_connect=whole / 2)
+
+
 def _tls_context(tls: ClientTls | None) -> ssl.SSLContext | bool:
     """Return a context that checks certificates, and shows the gateway's own where it has one."""
     if tls is None:
@@ -209,7 +219,9 @@ def _tls_context(tls: ClientTls | None) -> ssl.SSLContext | bool:
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
-    return {name: plain_text(name, value) for name, value in values.items()}
+    return {
+        name: value if value.__class__ is str else plain_text(name, value) for name, value in values.items()
+    }
 
 
 def _json(values: Mapping[str, Any]) -> bytes:
@@ -233,7 +245,9 @@ async def _receive(response: aiohttp.ClientResponse, most: int) -> bytes | None:
     """Read a body piece by piece as it is decompressed, and hang up as soon as it is too large."""
     pieces: list[bytes] = []
     nbytes = 0
-    while piece := await response.content.readany():
+    content = response.content
+    while not content.at_eof():
+        piece = await content.readany()
         nbytes += len(piece)
         if nbytes > most:
             response.close()
