@@ -104,7 +104,8 @@ def split(
     if not varies.get(node):
         node = 0
     ordered = sorted(rows, key=lambda row: counts[row].get(node, 0))
-    at = _cut([counts[row].get(node, 0) for row in ordered])
+    parts = -(-len(rows) // most)
+    at = _cut([counts[row].get(node, 0) for row in ordered], len(rows) * (parts // 2) // parts)
     return split(counts, weight, ordered[:at], most) + split(counts, weight, ordered[at:], most)
 
 
@@ -114,12 +115,12 @@ def _variation(counts: Sequence[Mapping[int, int]], rows: Sequence[int], node: i
     return sum(times * times for times in column) - sum(column) ** 2 / len(column)
 
 
-def _cut(column: Sequence[int]) -> int:
-    """Return the cut between different counts nearest the middle, the upper of equals; far out, the middle."""
-    size, middle = len(column), len(column) // 2
+def _cut(column: Sequence[int], aim: int) -> int:
+    """Return the cut between different counts nearest to where it should be, the upper of equals; far out, just there."""
+    size = len(column)
     cuts = [at for at in range(size - 1, 0, -1) if column[at] != column[at - 1]]
-    near = min(cuts, key=lambda at: abs(at - middle), default=0)
-    return near if min(near, size - near) >= size / 8 else middle
+    near = min(cuts, key=lambda at: abs(at - aim), default=0)
+    return near if min(near, size - near) >= size / 8 else aim
 
 
 # The greedy start

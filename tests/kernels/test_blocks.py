@@ -116,6 +116,13 @@ def test_the_cut_is_between_counts_where_that_is_near_the_middle(without, with_o
     assert found == [list(range(first)), list(range(first, 16))]
 
 
+def test_blocks_are_as_large_as_they_may_be_where_nothing_speaks_against_it():
+    """Ten rows, at most four in a block: three blocks, not the four of halving."""
+    case = Case(FLAT, [["a"]] * 10, 2)
+    found = blocks_by_kernel(bags_of(case), weights_of(case, 0), list(range(10)), 4)
+    assert list(map(len, found)) == [3, 3, 4]
+
+
 def test_of_two_cuts_as_near_the_upper_is_taken():
     """Counts 0 0 0 1 1 2 2 2 (middle: 4): both cuts are one away from it."""
     case = Case(FLAT, [["b"] + ["a"] * times for times in (2, 1, 0, 2, 0, 1, 0, 2)], 2)

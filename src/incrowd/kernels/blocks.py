@@ -104,7 +104,7 @@ def split_blocks(bags: AncestorRows, weight: Floats, rows: Ints64, most: int) ->
             continue
         node = _most_varied(bags, weight, order, low, high, spread)
         _count_node(bags, node, order, low, high, count)
-        ends[waiting] = low + _cut(order, count, low, high)
+        ends[waiting] = low + _cut(order, count, low, high, _aim(high - low, most))
         waiting += 1
     return Blocks(starts[: blocks + 1].copy(), order)
 
@@ -151,17 +151,25 @@ def _count_node(bags: AncestorRows, node: int, order: Ints64, low: int, high: in
 
 
 @helper
-def _cut(order: Ints64, count: Ints64, low: int, high: int) -> int:
-    """Sort a part by count, and return how many rows come before the cut: near the middle, between different counts."""
+def _aim(size: int, most: int) -> int:
+    """Return where to cut a part: about in the middle, so that as few blocks as can be come out, all as large."""
+    parts = (size + most - 1) // most
+    return size * (parts // 2) // parts
+
+
+@helper
+def _cut(order: Ints64, count: Ints64, low: int, high: int, aim: int) -> int:
+    """Sort a part by count, and return how many rows come before the cut: near the aim, between different counts."""
     place = np.argsort(count[low:high], kind="mergesort")
     rows, counts = order[low:high].copy(), count[low:high].copy()
     size = high - low
     for i in range(size):
         order[low + i], count[low + i] = rows[place[i]], counts[place[i]]
-    above = below = size // 2
+    above = below = aim
     while above < size and count[low + above] == count[low + above - 1]:
         above += 1
     while below > 0 and count[low + below] == count[low + below - 1]:
         below -= 1
-    near = above if above - size // 2 <= size // 2 - below else below
-    return near if min(near, size - near) * LEAST_SHARE >= size else size // 2
+    is_above = below == 0 or (above < size and above - aim <= aim - below)
+    near = above if is_above else below
+    return near if min(near, size - near) * LEAST_SHARE >= size else aim

@@ -22,6 +22,7 @@ __all__ = [
     "common_counts",
     "common_generalization",
     "keep_common",
+    "taken_rows",
 ]
 
 Ints32 = npt.NDArray[np.int32]
@@ -54,6 +55,20 @@ def ancestor_rows(rows: Rows, tree: Tree) -> AncestorRows:
     for row in range(len(start) - 1):
         _walk(rows, tree, row, node, count, start[row])
     return AncestorRows(start, node, count)
+
+
+@kernel
+def taken_rows(ancestors: AncestorRows, rows: Ints64) -> AncestorRows:
+    """Return some of the rows, side by side: whoever works on them alone finds them in the cache."""
+    start = np.zeros(len(rows) + 1, np.int64)
+    for i in range(len(rows)):
+        start[i + 1] = start[i] + ancestors.start[rows[i] + 1] - ancestors.start[rows[i]]
+    node, times = np.empty(start[-1], np.int32), np.empty(start[-1], np.int32)
+    for i in range(len(rows)):
+        shift = ancestors.start[rows[i]] - start[i]
+        for at in range(start[i], start[i + 1]):
+            node[at], times[at] = ancestors.node[at + shift], ancestors.times[at + shift]
+    return AncestorRows(start, node, times)
 
 
 @helper

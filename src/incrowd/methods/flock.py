@@ -16,7 +16,13 @@ from incrowd.kernels.arrays import leaf_rows, tree_arrays
 from incrowd.kernels.blocks import Blocks, by_content, same_as_before, split_blocks
 from incrowd.kernels.flock import NONE, grow_groups, join_leftovers
 from incrowd.kernels.flock_search import improve_groups
-from incrowd.kernels.lcg import AncestorRows, ancestor_rows, common_counts, common_generalization
+from incrowd.kernels.lcg import (
+    AncestorRows,
+    ancestor_rows,
+    common_counts,
+    common_generalization,
+    taken_rows,
+)
 from incrowd.methods.classes import WITHHELD, Classes, filled_rows
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.transactions import Transactions
@@ -28,9 +34,9 @@ Ints64 = npt.NDArray[np.int64]
 Result = TypeVar("Result")
 
 SCALE = 1 << 32  # weights are whole numbers of this part of 1: sums are exact, and ties are ties
-BLOCK = 6_000
+BLOCK = 8_000
 LEAST_GROUPS = 200  # in a block, so that a large k still has a choice
-NEIGHBOURHOOD = 4_000  # rows in the groups that may change rows with one another
+NEIGHBOURHOOD = 6_000  # rows in the groups that may change rows with one another
 ROUNDS = 4
 TRIES = 8
 
@@ -146,14 +152,19 @@ def _grown(problem: Problem, rows: Ints64, pool: ThreadPoolExecutor) -> list[Int
     blocks = split_blocks(problem.bags, problem.weight / SCALE, rows, max(BLOCK, LEAST_GROUPS * k))
 
     def grow(block: Ints64, room: Ints32) -> Ints64:
-        group = grow_groups(problem.bags, problem.weight, SCALE, block, k, room)
+        bags = taken_rows(problem.bags, block)
+        group = grow_groups(bags, problem.weight, SCALE, np.arange(len(block)), k, room)
         members = np.full((len(block) // k, 2 * k - 1), NONE, dtype=np.int64)
-        in_groups = np.argsort(group, kind="stable")[len(block) % k :]
-        members[:, :k] = block[in_groups].reshape(-1, k)
-        join_leftovers(problem.bags, problem.weight, members, block[group == NONE], k)
-        return members
+        members[:, :k] = np.argsort(group, kind="stable")[len(block) % k :].reshape(-1, k)
+        join_leftovers(bags, problem.weight, members, np.flatnonzero(group == NONE), k)
+        return _rows_at(block, members)
 
     return _for_each(blocks, grow, problem, pool)
+
+
+def _rows_at(rows: Ints64, members: Ints64) -> Ints64:
+    """Return groups of places in a list as groups of the rows at those places."""
+    return np.where(members == NONE, NONE, rows[members])
 
 
 def _search(problem: Problem, groups: Groups, pool: ThreadPoolExecutor) -> None:
@@ -161,9 +172,17 @@ def _search(problem: Problem, groups: Groups, pool: ThreadPoolExecutor) -> None:
     weight = problem.weight / SCALE
 
     def improve(some: Ints64, room: Ints32) -> int:
-        return improve_groups(
-            problem.bags, problem.weight, groups.members, groups.size, some, problem.k, TRIES, room
+        members, size = groups.members[some], groups.size[some]
+        is_member = members != NONE
+        rows = members[is_member]
+        members[is_member] = np.arange(len(rows))
+        bags = taken_rows(problem.bags, rows)
+        gain = improve_groups(
+            bags, problem.weight, members, size, np.arange(len(some)), problem.k, TRIES, room
         )
+        members[np.arange(members.shape[1]) >= size[:, None]] = NONE
+        groups.members[some], groups.size[some] = _rows_at(rows, members), size
+        return gain
 
     most = max(NEIGHBOURHOOD // problem.k, LEAST_GROUPS)
     for number in range(ROUNDS):
