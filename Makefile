@@ -10,7 +10,7 @@ demo: $(VENV)/runtime
 	$(BIN)/incrowd demo
 
 test: $(VENV)/development
-	@sh scripts/install_debian_packages.sh wordnet-base chromium postgresql-15 openssl
+	@sh scripts/install_debian_packages.sh wordnet-base chromium postgresql-15 openssl openjdk-17-jre-headless
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -40,5 +40,5 @@ $(VENV)/runtime: pyproject.toml
 	@touch $@
 
 $(VENV)/development: $(VENV)/runtime
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[gateway]' --group dev
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[gateway,spark]' --group dev
 	@touch $@

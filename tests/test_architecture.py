@@ -16,7 +16,7 @@ LAYERS = (
     ("folder",),
     ("claims", "asked"),
     ("transactions",),
-    ("text",),
+    ("text", "memory"),
     ("taxonomy",),
     ("logs",),
     ("kernels",),
@@ -29,7 +29,7 @@ LAYERS = (
     ("release", "gateway"),
     ("anonymization",),
     ("job",),
-    ("pipeline", "comparison"),
+    ("pipeline", "comparison", "spark"),
     ("cli",),
 )
 HEIGHT = {part: height for height, parts in enumerate(LAYERS) for part in parts}

@@ -175,7 +175,7 @@ def test_a_release_that_fails_its_audit_is_not_published(release, tmp_path, monk
     assert list(tmp_path.iterdir()) == []
 
 
-def fail(directory, originals=None, people=None):
+def fail(directory, originals=None, people=None, progress=None):  # noqa: ARG001
     result = ic.audit(directory, people=people)
     assert originals is not None  # a release is always held against its originals
     result.blame("it is Monday")

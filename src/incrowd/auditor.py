@@ -8,8 +8,9 @@ its owner's: that every published label stands for items that the owner really h
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from pathlib import Path
@@ -37,10 +38,15 @@ RELEASE_FILES = frozenset(
     ]
 )
 ROWS_A_BATCH = 16_384
+_PART = re.compile(r"part-\d+\.parquet")
 
 
 def audit(
-    directory: str | Path, *, originals: Originals | None = None, people: Sequence[object] | None = None
+    directory: str | Path,
+    *,
+    originals: Originals | None = None,
+    people: Sequence[object] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Audit:
     """Recount a release from its files.
 
@@ -52,6 +58,8 @@ def audit(
         What it was made from: each published record is then held against its owner's.
     people
         The person behind each published row: different people are then counted too.
+    progress
+        Told, while records are held against the originals, how many of how many are done.
     """
     directory = Path(directory)
     manifest = read_manifest(directory)
@@ -66,11 +74,17 @@ def audit(
         if originals is None:
             _note_unchecked(result)
         else:
-            check_originals(contents, content_of_row, originals, parents, result)
+            check_originals(
+                contents, content_of_row, originals, parents, result, progress=progress or _nobody
+            )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as error:
         # What cannot even be read does not hold; the error's own words could quote a record.
         result.blame(f"a file of the release is missing or damaged ({type(error).__name__})")
     return result
+
+
+def _nobody(*_: int) -> None:
+    """Want to know nothing."""
 
 
 def _note_unchecked(result: Audit) -> None:
@@ -126,7 +140,15 @@ def _read_records(directory: Path, labels: AbstractSet[str], result: Audit) -> t
 
 
 def _rows(path: Path, result: Audit) -> Iterator[Record]:
-    """Yield the rows of the written file, a batch at a time."""
+    """Yield the rows as they were written: to one file, or by a cluster to several, in the order of their names."""
+    for part in sorted(path.iterdir()) if path.is_dir() else [path]:
+        if path.is_dir() and not _PART.fullmatch(part.name):
+            result.blame("records.parquet holds a file that is no part of the records")
+        yield from _rows_of_file(part, result)
+
+
+def _rows_of_file(path: Path, result: Audit) -> Iterator[Record]:
+    """Yield the rows of a file, a batch at a time."""
     with pq.ParquetFile(path) as file:
         if file.schema_arrow.names != ["items", "counts"]:
             result.blame("records.parquet has other columns than items and counts")

@@ -22,6 +22,7 @@ from incrowd.claims import Distinct
 from incrowd.errors import BadInputError, IncrowdError, check_choice
 from incrowd.kernels.jit import is_compiled, note_compiled
 from incrowd.logs import Log, parse_columns, parse_unit, read_log
+from incrowd.memory import check_memory
 from incrowd.methods import ASKING, read_parameters
 from incrowd.methods.classes import filled_rows
 from incrowd.metrics.patterns import Pattern, measure_patterns
@@ -46,7 +47,7 @@ __all__ = [
 
 TINY_LABELS = ["all", "pair", "1", "2", "3"]
 TINY_PARENTS = np.array([-1, 0, 1, 1, 0], dtype=np.int32)
-STEPS = ("read", "taxonomy", "compile", "load", "anonymize", "audit", "write")
+STEPS = ("read", "items", "taxonomy", "compile", "load", "anonymize", "measure", "audit", "write")
 
 
 class Watcher(Protocol):
@@ -82,6 +83,8 @@ class Job:
     force: bool = False
     memory: str = "4GB"
     keep_rejected: bool = False
+    engine: str = "local"
+    master: str | None = None
 
 
 class Clock:
@@ -159,14 +162,17 @@ def place_input(job: Job, log: Log, clock: Clock, *, asked: bool = False) -> Gro
 
 
 def _place(job: Job, log: Log, clock: Clock, *, asked: bool) -> Grounded:
-    clock.watcher.step("items")
+    clock.step("items")
     transactions = log.transactions(
         unit=job.unit,
         items=job.items,
         bags=not job.sets,
         knowledge=knowledge_of(_taxonomy(job, log)) if job.items == "concepts" else None,
         asked=asked,
+        progress=clock.watcher.reading,
     )
+    log.let_go_of_rows()
+    check_memory(transactions, job.method, job.memory)
     if transactions.empty_rows == len(transactions):
         raise BadInputError(_nothing_left(job, log))
     clock.step("taxonomy")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
@@ -38,6 +38,8 @@ def check_originals(
     originals: Originals,
     parents: dict[str, str | None],
     result: Audit,
+    *,
+    progress: Callable[[int, int], None],
 ) -> None:
     """Check that every row belongs to exactly one owner and stands for what the owner has."""
     owned = [row for row in originals.row_of if row >= 0]
@@ -61,7 +63,9 @@ def check_originals(
         relation = Standing(originals.taxonomy, result.claim.within)
     wanted = [relation.wanted(bag) for bag in bags]
     with result.checking(f"{len(owned):,} published records {relation.verb} their owners' originals"):
-        for row, bag in zip(originals.row_of, _original_bags(originals), strict=True):
+        for place, (row, bag) in enumerate(zip(originals.row_of, _original_bags(originals), strict=True)):
+            if place % ROWS_A_BATCH == 0:
+                progress(place, len(originals.row_of))
             if row >= 0 and not relation.holds(wanted[content_of_row[row]], bag):
                 result.blame(f"row {row} does not {relation.verb} its owner's record")
 

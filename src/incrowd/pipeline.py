@@ -98,6 +98,7 @@ def run_job(job: Job, watcher: Watcher) -> Outcome:
             private_map=job.private_map,
             map_notes=_map_notes(job, log),
             step=clock.step,
+            progress=watcher.reading,
             cost=lambda: Cost(clock.done(), peak_megabytes()),
         )
         rejects_file = write_rejects(job, log)

@@ -31,7 +31,7 @@ from incrowd.textforms import check_forms, text_of
 from incrowd.transactions import Transactions
 from incrowd.version import __version__
 
-__all__ = ["PrivateMap", "Release", "check_map", "check_out", "is_release", "read_map"]
+__all__ = ["PrivateMap", "Release", "check_map", "check_out", "is_map", "is_release", "read_map"]
 
 TAXONOMY_SCHEMA = pa.schema(
     [("label", pa.string()), ("parent", pa.string()), ("level", pa.int32()), ("leaves", pa.int32())]
@@ -149,6 +149,7 @@ class Release:
         private_map: str | Path | None = None,
         map_notes: Mapping[str, str] | None = None,
         step: Callable[[str], None] = lambda _: None,
+        progress: Callable[[int, int], None] | None = None,
         cost: Callable[[], Cost] | None = None,
     ) -> Audit:
         """Write the release to a directory, audit what was written, and only then give it its name.
@@ -166,7 +167,9 @@ class Release:
         map_notes
             What an auditor needs to read the originals again; kept in the map only.
         step
-            Called with ``"write"`` and ``"audit"`` as each begins.
+            Called with ``"measure"``, ``"write"`` and ``"audit"`` as each begins.
+        progress
+            Told how many records of how many are audited.
         cost
             Asked, after the audit, what the job has taken; the report shows it. Without it the same data give
             the same report, byte for byte.
@@ -182,11 +185,13 @@ class Release:
         if private_map is not None:
             check_map(Path(private_map), path, force=force)
         with appearing(path, replaces=is_release if force else None) as draft:
-            step("write")
             draft.mkdir()
+            step("measure")
+            _ = self.losses, self.bound, self.utility
+            step("write")
             self._write_files(draft, text_forms)
             step("audit")
-            result = self._audit(draft)
+            result = self._audit(draft, progress)
             step("write")
             self._write_report(draft, cost() if cost else None)
             if private_map is not None:
@@ -259,13 +264,13 @@ class Release:
             schema=TAXONOMY_SCHEMA,
         )
 
-    def _audit(self, draft: Path) -> Audit:
+    def _audit(self, draft: Path, progress: Callable[[int, int], None] | None) -> Audit:
         row_of = self.records.row_of.tolist()
         originals = Originals(self.transactions, self.taxonomy, row_of)
         person = None if self.transactions.people is None else self.transactions.person.tolist()
         people = None if person is None else _people_of_rows(zip(row_of, person, strict=True))
         try:
-            result = audit(draft, originals=originals, people=people)
+            result = audit(draft, originals=originals, people=people, progress=progress)
         except IncrowdError as error:
             raise ClaimError(f"the release could not be audited, so nothing was published: {error}") from None
         if not result.holds:
@@ -282,7 +287,7 @@ class Release:
             [owners.take(published), pa.array(rows).take(published), people.take(published)],
             schema=MAP_SCHEMA.with_metadata(dict(notes)),
         )
-        with appearing(path, replaces=_is_map if force else None) as draft:
+        with appearing(path, replaces=is_map if force else None) as draft:
             os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             pq.write_table(table, draft, compression="zstd")
 
@@ -327,7 +332,7 @@ def check_map(path: Path, out: Path, *, force: bool) -> None:
     """Refuse a private map that would be published, or that would replace another file."""
     if path.resolve().is_relative_to(out.resolve()):
         raise BadInputError(f"private map {path} must not lie inside the release; it tells who is who")
-    check_free(path, force=force, ours=_is_map, what="private map")
+    check_free(path, force=force, ours=is_map, what="private map")
 
 
 def _people_of_rows(owned: Iterable[tuple[int, Any]]) -> list[Any]:
@@ -362,7 +367,8 @@ def read_map(path: Path) -> PrivateMap:
     return PrivateMap(dict(zip(owner, row, strict=True)), people, notes)
 
 
-def _is_map(path: Path) -> bool:
+def is_map(path: Path) -> bool:
+    """Tell whether a file is a private map."""
     try:
         return bool(pq.read_schema(path).equals(MAP_SCHEMA))
     except (OSError, pa.ArrowException):

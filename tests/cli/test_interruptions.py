@@ -16,7 +16,7 @@ WHILE_WRITING = """
 import sys, time
 from incrowd.cli import main
 from incrowd.release import Release
-def linger(self, draft):
+def linger(*_):
     print("now", file=sys.stderr, flush=True)
     time.sleep(100)
 Release._audit = linger

@@ -4,8 +4,8 @@ import pytest
 
 from incrowd.errors import BadInputError
 from incrowd.logs.columns import find_columns, parse_columns
-from incrowd.logs.store import parse_memory
 from incrowd.logs.units import Unit, parse_unit
+from incrowd.memory import parse_memory
 
 
 def test_column_maps():

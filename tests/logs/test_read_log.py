@@ -296,6 +296,20 @@ def test_closing_deletes_the_files_and_keeps_the_counts(tmp_path):
         log.transactions()
 
 
+def test_a_log_that_lets_go_of_its_rows_keeps_its_rejects(tmp_path):
+    log = read_log(write(tmp_path / "it's a log", TEXTS["aol"] + "1\tonly two\n"), format="aol")
+    with log:
+        made = log.transactions()
+        log.let_go_of_rows()
+        assert log.store.table("SHOW TABLES").column(0).to_pylist() == ["rejects"]
+        assert repr(log) == "Log(it's a log, aol: 5 lines, 1 rejected)"
+        with pytest.raises(BadInputError, match="read it again"):
+            log.transactions()
+        log.rejects.write(tmp_path / "rejects")
+    assert json.loads((tmp_path / "rejects").read_text()) == {"line": 5, "reason": "2 fields, not 5"}
+    assert len(made) == 2
+
+
 def test_a_forgotten_log_deletes_its_files(tmp_path):
     log = read_log(write(tmp_path / "log", TEXTS["aol"]))
     directory = Path(log.store._directory)

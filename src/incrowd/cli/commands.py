@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,6 +22,9 @@ from incrowd.cli.options import (
 )
 from incrowd.leftovers import marked
 
+if TYPE_CHECKING:
+    from incrowd.job import Job
+
 __all__ = ["ALL", "TAXONOMY"]
 
 DEMO_USERS = 2_000
@@ -29,7 +32,7 @@ DEMO_K = 5
 
 
 @click.command(short_help="A raw log or basket file in, an audited release out.")
-@click.argument("input", type=FILE)
+@click.argument("input")
 @click.option("--out", type=FILE, required=True, help="Directory to make for the release.")
 @click.option(
     "--k",
@@ -54,9 +57,16 @@ DEMO_K = 5
 )
 @click.option("--force", is_flag=True, help="Replace a release that is there already (and nothing else).")
 @click.option("--keep-rejected", is_flag=True, help="Keep the text of rejected lines in rejects.jsonl.")
+@click.option(
+    "--engine",
+    default="local",
+    show_default=True,
+    help="Where to work: local, or spark (partition and flock).",
+)
+@click.option("--master", help="The Spark cluster's address, as spark://HOST:7077; local[2] to try it.")
 @json_option
 def anonymize(
-    input: Path,  # noqa: A002
+    input: str,  # noqa: A002
     k: int,
     settings: dict[str, str],
     forms: str | None,
@@ -76,23 +86,44 @@ def anonymize(
       incrowd anonymize log.csv --out release --k 5 --columns user=who,query=text --items terms
     """  # noqa: D301 - click wants the very character
     from incrowd.cli.watch import Watch
+    from incrowd.errors import check_choice
     from incrowd.job import Job
     from incrowd.pipeline import run_job
     from incrowd.report.terminal import show_outcome
 
+    is_local = check_choice("engine", options["engine"], ("local", "spark")) == "local"
     job = Job(
-        existing_input(input),
+        existing_input(Path(input)) if is_local else Path(input),
         k=k,
         parameters=settings,
         text_forms=comma_list(forms),
         **options,
     )
+    if not is_local:
+        _anonymize_on_spark(job, input, as_json=as_json)
+        return
     with Watch() as watch:
         outcome = run_job(job, watch)
     if as_json:
         print_json(outcome.as_dict())
     else:
         show_outcome(outcome)
+
+
+def _anonymize_on_spark(job: Job, source: str, *, as_json: bool) -> None:
+    from incrowd.cli.watch import Watch
+    from incrowd.errors import BadInputError
+
+    try:
+        from incrowd.spark.run import run_spark_job
+    except ImportError:
+        raise BadInputError("engine spark needs PySpark 4: pip install 'incrowd[spark]'") from None
+    with Watch() as watch:
+        outcome = run_spark_job(job, watch, source=source)
+    if as_json:
+        print_json(outcome.as_dict())
+    else:
+        click.echo("\n".join(outcome.in_words()))
 
 
 @click.command(short_help="The whole job on a made-up log.")

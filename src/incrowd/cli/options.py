@@ -59,6 +59,12 @@ def existing_input(path: Path) -> Path:
     return path
 
 
+def _machine_memory() -> str:
+    from incrowd.memory import machine_memory
+
+    return machine_memory()
+
+
 # How an input is read and placed on a taxonomy; the names are those of incrowd.job.Job.
 INPUT_OPTIONS = (
     click.option(
@@ -94,7 +100,10 @@ INPUT_OPTIONS = (
         "--seed", type=int, default=0, show_default=True, help="For methods that make random choices."
     ),
     click.option(
-        "--memory", default="4GB", show_default=True, help="Memory for reading; the rest waits on disk."
+        "--memory",
+        default=_machine_memory,
+        show_default="3/4 of the machine's",
+        help="The most that the job may take: reading spills the rest to disk, and what cannot fit is refused.",
     ),
 )
 

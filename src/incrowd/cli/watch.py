@@ -26,6 +26,7 @@ TITLES = {
     "compile": "Compiling kernels",
     "load": "Loading kernels",
     "anonymize": "Grouping records",
+    "measure": "Measuring what is lost",
     "write": "Writing the release",
     "audit": "Auditing what was written",
 }

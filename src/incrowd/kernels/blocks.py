@@ -15,7 +15,7 @@ import numpy.typing as npt
 from incrowd.kernels.jit import helper, kernel
 from incrowd.kernels.lcg import AncestorRows
 
-__all__ = ["Blocks", "by_content", "same_as_before", "split_blocks"]
+__all__ = ["Blocks", "by_content", "digests", "same_as_before", "split_blocks"]
 
 Ints64 = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -26,20 +26,20 @@ LEAST_SHARE = 8  # a cut between different counts is taken if both sides have at
 
 def by_content(bags: AncestorRows, rows: Ints64) -> Ints64:
     """Return rows in an order that depends on what they hold and not on where they stood: like rows stay as they were."""
-    return rows[np.argsort(_digests(bags, rows), kind="stable")]
+    return rows[np.argsort(digests(bags, rows), kind="stable")]
 
 
 @kernel
-def _digests(bags: AncestorRows, rows: Ints64) -> npt.NDArray[np.uint64]:
+def digests(bags: AncestorRows, rows: Ints64) -> npt.NDArray[np.uint64]:
     """Return a number for what each row holds; two rows that differ hardly ever share it (1 in 10^8 for a million rows)."""
-    digests = np.empty(len(rows), np.uint64)
+    found = np.empty(len(rows), np.uint64)
     for i in range(len(rows)):
         digest = np.uint64(0)
         for at in range(bags.start[rows[i]], bags.start[rows[i] + 1]):
             digest = (digest ^ (np.uint64(bags.node[at]) << np.uint64(32) | np.uint64(bags.times[at]))) * ODD
             digest ^= digest >> np.uint64(29)
-        digests[i] = digest
-    return digests
+        found[i] = digest
+    return found
 
 
 @kernel

@@ -109,8 +109,11 @@ def count_kinds(store: Store) -> dict[str, int]:
     return counts
 
 
-def compress(store: Store, *, sessions: bool) -> CompressedRows:
-    """Join `units`, `tokens`, `words` and `meanings` into rows over the sorted vocabulary of what occurs."""
+def compress(store: Store, *, sessions: bool, progress: Callable[[int, int], None]) -> CompressedRows:
+    """Join `units`, `tokens`, `words` and `meanings` into rows over the sorted vocabulary of what occurs.
+
+    `progress` is told how many parts of how many are done.
+    """
     store.run(_MAKE_VOCABULARY)
     store.run(_MAKE_CODES)
     vocabulary = _texts(store, "SELECT name FROM vocabulary ORDER BY item")
@@ -118,7 +121,10 @@ def compress(store: Store, *, sessions: bool) -> CompressedRows:
     people = _texts(store, 'SELECT "user" FROM units ORDER BY unit') if sessions else None
     (tokens,) = store.row("SELECT count(*) FROM tokens")
     bounds = np.linspace(0, len(owners), num=2 + tokens // _OCCURRENCES_AT_ONCE, dtype=np.int64).tolist()
-    parts = [_count_pairs(store, low, high, len(vocabulary)) for low, high in pairwise(bounds)]
+    parts = []
+    for low, high in pairwise(bounds):
+        parts.append(_count_pairs(store, low, high, len(vocabulary)))
+        progress(len(parts), len(bounds) - 1)
     lengths, items, counts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     indptr = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
     return CompressedRows(indptr, items, counts, vocabulary, owners, people)

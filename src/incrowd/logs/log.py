@@ -11,13 +11,15 @@ import pyarrow as pa
 from incrowd.errors import BadInputError, nearest
 from incrowd.logs.account import account_of_reading, account_of_units
 from incrowd.logs.askings import collect_askings
-from incrowd.logs.items import compress, count_kinds, look_up_words
+from incrowd.logs.items import CompressedRows, compress, count_kinds, look_up_words
 from incrowd.logs.tokens import TokenTable, one_word_each
 from incrowd.logs.units import Unit, asked_by_unit, make_units, parse_unit
 from incrowd.text.words import normalise, split_terms
 from incrowd.transactions import Transactions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from incrowd.logs.rejects import Rejects
     from incrowd.logs.store import Store
     from incrowd.taxonomy import Taxonomy
@@ -65,6 +67,7 @@ class Log:
     has_times: bool
     rows: int
     summary: dict[str, int] = field(default_factory=dict)
+    has_rows: bool = field(default=True, init=False)
 
     def __enter__(self) -> Self:
         return self
@@ -75,6 +78,11 @@ class Log:
     def close(self) -> None:
         """Delete the temporary files. What was counted stays known."""
         self.store.close()
+
+    def let_go_of_rows(self) -> None:
+        """Free the memory that the rows take, once the transactions are made. The rejects stay."""
+        self.store.keep_only("rejects")
+        self.has_rows = False
 
     @property
     def is_baskets(self) -> bool:
@@ -96,6 +104,7 @@ class Log:
         bags: bool = True,
         knowledge: Taxonomy | None = None,
         asked: bool = False,
+        progress: Callable[[int, int], None] | None = None,
     ) -> Transactions:
         """Build one row of items for each privacy unit.
 
@@ -114,15 +123,16 @@ class Log:
             The tree in which concepts are looked for; WordNet if it is not given.
         asked
             Whether to keep every asking too, which some methods need. It takes memory.
+        progress
+            Called with (steps done, steps in all) now and then.
 
         Returns
         -------
         Transactions
             Rows ordered by user id and session (baskets: by line). Who has nothing left has an empty row.
         """
-        chosen = self._check_items(items)
-        if asked and chosen not in ASKABLE:
-            raise BadInputError(_NO_QUERIES if self.is_baskets else _NOT_WHOLE)
+        chosen = self._check_items(items, asked=asked)
+        tell = progress or (lambda *_: None)
         wanted = parse_unit(unit)
         counts: dict[str, int] = {}
         if self.is_baskets:
@@ -130,17 +140,30 @@ class Log:
                 raise BadInputError("unit session needs a query log: baskets have one row for each record")
         else:
             make_units(self.store, wanted, has_times=self.has_times)
-            counts["queries"] = self._fill_tokens(wanted, chosen)
+            # Finding the words and counting them take about as long.
+            counts["queries"] = self._fill_tokens(wanted, chosen, lambda done: tell(done, 2 * self.rows))
         look_up_words(self.store, chosen, knowledge)
         counts |= count_kinds(self.store)
+        rows = compress(
+            self.store, sessions=wanted.gap is not None, progress=lambda n, of: tell(of + n, 2 * of)
+        )
         label = "record" if self.is_baskets else str(wanted)
-        made = self._finish(label, chosen, counts, bags=bags)
+        made = self._finish(rows, label, chosen, counts, bags=bags)
         if not asked:
             return made
         askings = collect_askings(self.store, wanted, len(made), has_times=self.has_times)
         return replace(made, asked=askings)
 
-    def _check_items(self, items: str | None) -> str:
+    def _check_items(self, items: str | None, *, asked: bool) -> str:
+        """Return the kind of items; refuse what this log cannot give."""
+        if not self.has_rows:
+            raise BadInputError("the log has let go of its rows: read it again (read_log)")
+        chosen = self._kind_of_items(items)
+        if asked and chosen not in ASKABLE:
+            raise BadInputError(_NO_QUERIES if self.is_baskets else _NOT_WHOLE)
+        return chosen
+
+    def _kind_of_items(self, items: str | None) -> str:
         fitting = ("raw",) if self.is_baskets else ITEMS[:-1]
         if items is None:
             return fitting[0]
@@ -150,7 +173,7 @@ class Log:
             raise BadInputError(f"items must be one of {', '.join(fitting)} for {what} (got '{items}'){hint}")
         return items
 
-    def _fill_tokens(self, unit: Unit, items: str) -> int:
+    def _fill_tokens(self, unit: Unit, items: str, tell: Callable[[int], None]) -> int:
         """Write the words (or the whole queries) of every unit; return how many queries there are."""
         tokens = TokenTable(self.store)
         queries = 0
@@ -159,10 +182,12 @@ class Log:
             words = one_word_each(texts) if items in ("queries", "concepts") else split_terms(texts)
             tokens.add(np.array(batch.column("unit"), np.int32), words)
             queries += len(batch)
+            tell(queries)
         return queries
 
-    def _finish(self, unit: str, items: str, counts: dict[str, int], *, bags: bool) -> Transactions:
-        rows = compress(self.store, sessions=unit.startswith("session"))
+    def _finish(
+        self, rows: CompressedRows, unit: str, items: str, counts: dict[str, int], *, bags: bool
+    ) -> Transactions:
         made = Transactions(
             rows.indptr, rows.items, rows.counts, rows.vocabulary, rows.owners, unit, people=rows.people
         )
@@ -184,7 +209,11 @@ class Log:
         return replace(made, account=account)
 
     def __repr__(self) -> str:
-        users = "" if self.store.closed else f", {self.users:,} {'records' if self.is_baskets else 'users'}"
+        users = (
+            ""
+            if self.store.closed or not self.has_rows
+            else f", {self.users:,} {'records' if self.is_baskets else 'users'}"
+        )
         return (
             f"Log({self.name}, {self.format}: {self.lines:,} lines{users}, "
             f"{len(self.rejects):,} rejected{', closed' if self.store.closed else ''})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import tempfile
 import weakref
@@ -15,31 +14,18 @@ import pyarrow as pa
 
 from incrowd.errors import BadInputError
 from incrowd.leftovers import marked, remove_leftovers
+from incrowd.memory import parse_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-__all__ = ["Store", "parse_memory"]
+__all__ = ["Store"]
 
 # The rest is for blocks on their way in, rows on their way out, and Python itself.
 _DATABASE_SHARE = 0.2
-_LEAST_MEMORY = 640 * 1000**2
 _LEAST_DATABASE = 256 * 1024**2
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
 _BATCH_ROWS = 250_000
-
-
-def parse_memory(text: str | int) -> int:
-    """Return a number of bytes for a size such as ``"4GB"``, ``"800MiB"`` or ``"1.5g"``."""
-    match = _SIZE.fullmatch(str(text))
-    if not match:
-        raise BadInputError(f"memory must be a size like 4GB or 800MB (got '{text}')")
-    number, prefix, binary = match.groups()
-    size = int(float(number) * (1024 if binary else 1000) ** " kmgt".index(prefix.lower() or " "))
-    if size < _LEAST_MEMORY:
-        raise BadInputError(f"memory must be at least 640MB (got '{text}')")
-    return size
 
 
 class Store:
@@ -52,22 +38,26 @@ class Store:
     """
 
     def __init__(self, memory: str | int = "4GB") -> None:
-        limit = max(int(parse_memory(memory) * _DATABASE_SHARE), _LEAST_DATABASE)
+        self._limit = max(int(parse_memory(memory) * _DATABASE_SHARE), _LEAST_DATABASE)
         self._memory = memory
         remove_leftovers(Path(tempfile.gettempdir()))  # a killed run could not: spilled rows are private
         self._directory = tempfile.mkdtemp(prefix=marked())
         self._delete = weakref.finalize(self, shutil.rmtree, self._directory, ignore_errors=True)
         with self._plain_errors():
-            self._connection = duckdb.connect(
-                ":memory:",
-                config={
-                    "memory_limit": f"{limit // 1024}KiB",
-                    "temp_directory": str(Path(self._directory) / "spilled"),
-                    "preserve_insertion_order": False,
-                    "checkpoint_threshold": "1000TB",  # rewriting the tables would take seconds and gain nothing
-                },
-            )
-            self._connection.execute("SET enable_progress_bar = false")
+            self._connection = self._connect()
+
+    def _connect(self) -> duckdb.DuckDBPyConnection:
+        connection = duckdb.connect(
+            ":memory:",
+            config={
+                "memory_limit": f"{self._limit // 1024}KiB",
+                "temp_directory": str(Path(self._directory) / "spilled"),
+                "preserve_insertion_order": False,
+                "checkpoint_threshold": "1000TB",  # rewriting the tables would take seconds and gain nothing
+            },
+        )
+        connection.execute("SET enable_progress_bar = false")
+        return connection
 
     @property
     def closed(self) -> bool:
@@ -84,6 +74,20 @@ class Store:
         """Execute a statement; `views` are Arrow tables that it may read by name."""
         with self._plain_errors(), self._cursor(views) as cursor:
             cursor.execute(sql)
+
+    def keep_only(self, table: str) -> None:
+        """Delete all tables but one, and give their memory back.
+
+        The database keeps memory for its next tables; only one that is closed gives it back to the system.
+        """
+        file = Path(self._directory) / f"{table}.parquet"
+        quoted = str(file).replace("'", "''")
+        with self._plain_errors():
+            self._connection.execute(f"COPY {table} TO '{quoted}' (FORMAT parquet)")
+            self._connection.close()
+            self._connection = self._connect()
+            self._connection.execute(f"CREATE TABLE {table} AS FROM '{quoted}'")
+        file.unlink()
 
     def insert(self, table: str, rows: pa.Table) -> None:
         """Append Arrow rows, whose columns are the table's, in order."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import NamedTuple, TypeVar
 
@@ -23,11 +24,11 @@ from incrowd.kernels.lcg import (
     common_generalization,
     taken_rows,
 )
-from incrowd.methods.classes import WITHHELD, Classes, filled_rows
+from incrowd.methods.classes import WITHHELD, Classes, Progress, filled_rows
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.transactions import Transactions
 
-__all__ = ["check_flock", "flock"]
+__all__ = ["check_flock", "flock", "grown_block", "improve_some", "weights"]
 
 Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]
@@ -41,6 +42,21 @@ ROUNDS = 4
 TRIES = 8
 
 
+@dataclass
+class Tally:
+    """How many rows of how many are done, for whoever wants to know."""
+
+    total: int
+    progress: Progress | None
+    done: int = 0
+
+    def add(self, rows: int) -> None:
+        """Tell that more rows are done."""
+        self.done += rows
+        if self.progress:
+            self.progress(min(self.done, self.total), self.total)
+
+
 class Problem(NamedTuple):
     """What the kernels work on: c_t of every row, w(v) of every node, k, and room to number nodes, one for each thread."""
 
@@ -48,6 +64,7 @@ class Problem(NamedTuple):
     weight: Ints64
     k: int
     rooms: SimpleQueue[Ints32]
+    tally: Tally
 
 
 class Groups(NamedTuple):
@@ -67,8 +84,9 @@ def flock(
     taxonomy: Taxonomy,
     *,
     k: int,
-    specificity: float = 0.8,
+    specificity: float = 0.85,
     seed: int = 0,  # noqa: ARG001 - every method has a seed; this one makes no random choice
+    progress: Progress | None = None,
 ) -> Classes:
     """Gather rows that are alike, group them with the least loss, and publish what each group has in common.
 
@@ -83,6 +101,8 @@ def flock(
         IC = log leaves(v) / log M, which keeps as many terms exactly as it can and generalizes the others more.
     seed
         Has no effect: flock makes no random choice.
+    progress
+        Told how many rows of how many are done, each counted once for growing groups and once for each round.
     """
     check_flock(specificity=specificity)
     filled = filled_rows(transactions, k)
@@ -91,7 +111,8 @@ def flock(
     rooms: SimpleQueue[Ints32] = SimpleQueue()
     for _ in range(threads):
         rooms.put(np.full(len(taxonomy), NONE, dtype=np.int32))
-    problem = Problem(ancestor_rows(rows, tree), _weights(taxonomy, specificity), k, rooms)
+    tally = Tally((1 + ROUNDS) * len(filled), progress)
+    problem = Problem(ancestor_rows(rows, tree), weights(taxonomy, specificity), k, rooms, tally)
     with ThreadPoolExecutor(threads) as pool:
         groups = _grouped(problem, by_content(problem.bags, filled), pool)
         _search(problem, groups, pool)
@@ -108,7 +129,7 @@ def check_flock(*, specificity: float, **_: object) -> None:
         raise BadInputError(f"specificity must be between 0 and 1 (got {specificity})")
 
 
-def _weights(taxonomy: Taxonomy, specificity: float) -> Ints64:
+def weights(taxonomy: Taxonomy, specificity: float) -> Ints64:
     """Return w(v) = loss(parent v) - loss(v), in whole numbers; above the root everything is lost."""
     loss = (1 - specificity) * taxonomy.lm + specificity * taxonomy.ic
     drop = np.where(taxonomy.parent < 0, 1.0, loss[np.maximum(taxonomy.parent, 0)]) - loss
@@ -152,19 +173,34 @@ def _grown(problem: Problem, rows: Ints64, pool: ThreadPoolExecutor) -> list[Int
     blocks = split_blocks(problem.bags, problem.weight / SCALE, rows, max(BLOCK, LEAST_GROUPS * k))
 
     def grow(block: Ints64, room: Ints32) -> Ints64:
-        bags = taken_rows(problem.bags, block)
-        group = grow_groups(bags, problem.weight, SCALE, np.arange(len(block)), k, room)
-        members = np.full((len(block) // k, 2 * k - 1), NONE, dtype=np.int64)
-        members[:, :k] = np.argsort(group, kind="stable")[len(block) % k :].reshape(-1, k)
-        join_leftovers(bags, problem.weight, members, np.flatnonzero(group == NONE), k)
-        return _rows_at(block, members)
+        return grown_block(problem.bags, problem.weight, block, k=k, room=room)
 
-    return _for_each(blocks, grow, problem, pool)
+    return _for_each(blocks, grow, problem, pool, rows_each=1)
 
 
-def _rows_at(rows: Ints64, members: Ints64) -> Ints64:
-    """Return groups of places in a list as groups of the rows at those places."""
-    return np.where(members == NONE, NONE, rows[members])
+def grown_block(bags: AncestorRows, weight: Ints64, block: Ints64, *, k: int, room: Ints32) -> Ints64:
+    """Group the rows of a block, a group a line; those that are left over join the group that they spoil least."""
+    taken = taken_rows(bags, block)
+    group = grow_groups(taken, weight, SCALE, np.arange(len(block)), k, room)
+    members = np.full((len(block) // k, 2 * k - 1), NONE, dtype=np.int64)
+    members[:, :k] = np.argsort(group, kind="stable")[len(block) % k :].reshape(-1, k)
+    join_leftovers(taken, weight, members, np.flatnonzero(group == NONE), k)
+    return np.where(members == NONE, NONE, block[members])
+
+
+def improve_some(
+    bags: AncestorRows, weight: Ints64, members: Ints64, some: Ints64, *, k: int, room: Ints32
+) -> int:
+    """Let rows of some groups change places once while that pays, in place; return the gain."""
+    theirs = members[some]
+    is_member = theirs != NONE
+    rows, size = theirs[is_member], is_member.sum(axis=1)
+    theirs[is_member] = np.arange(len(rows))
+    taken, groups = taken_rows(bags, rows), np.arange(len(some))
+    gain: int = improve_groups(taken, weight, theirs, size, groups, k, TRIES, room)
+    is_member = np.arange(theirs.shape[1]) < size[:, None]
+    members[some] = np.where(is_member, rows[theirs], NONE)
+    return gain
 
 
 def _search(problem: Problem, groups: Groups, pool: ThreadPoolExecutor) -> None:
@@ -172,16 +208,8 @@ def _search(problem: Problem, groups: Groups, pool: ThreadPoolExecutor) -> None:
     weight = problem.weight / SCALE
 
     def improve(some: Ints64, room: Ints32) -> int:
-        members, size = groups.members[some], groups.size[some]
-        is_member = members != NONE
-        rows = members[is_member]
-        members[is_member] = np.arange(len(rows))
-        bags = taken_rows(problem.bags, rows)
-        gain = improve_groups(
-            bags, problem.weight, members, size, np.arange(len(some)), problem.k, TRIES, room
-        )
-        members[np.arange(members.shape[1]) >= size[:, None]] = NONE
-        groups.members[some], groups.size[some] = _rows_at(rows, members), size
+        gain = improve_some(problem.bags, problem.weight, groups.members, some, k=problem.k, room=room)
+        groups.size[some] = np.count_nonzero(groups.members[some] != NONE, axis=1)
         return gain
 
     most = max(NEIGHBOURHOOD // problem.k, LEAST_GROUPS)
@@ -189,12 +217,17 @@ def _search(problem: Problem, groups: Groups, pool: ThreadPoolExecutor) -> None:
         least = common_counts(problem.bags, *groups.listed())
         by = weight if number % 2 == 0 else np.sqrt(weight)
         neighbours = split_blocks(least, by, np.arange(len(groups.size)), most)
-        if not any(_for_each(neighbours, improve, problem, pool)):
+        if not any(_for_each(neighbours, improve, problem, pool, rows_each=problem.k)):
             return
 
 
 def _for_each(
-    blocks: Blocks, work: Callable[[Ints64, Ints32], Result], problem: Problem, pool: ThreadPoolExecutor
+    blocks: Blocks,
+    work: Callable[[Ints64, Ints32], Result],
+    problem: Problem,
+    pool: ThreadPoolExecutor,
+    *,
+    rows_each: int,
 ) -> list[Result]:
     """Work on every block, on all cores. They have nothing in common, so threads do not change the result."""
 
@@ -205,4 +238,8 @@ def _for_each(
         finally:
             problem.rooms.put(room)
 
-    return list(pool.map(one, range(len(blocks.start) - 1)))
+    results = []
+    for number, result in enumerate(pool.map(one, range(len(blocks.start) - 1))):
+        results.append(result)
+        problem.tally.add(int(blocks.start[number + 1] - blocks.start[number]) * rows_each)
+    return results

@@ -202,14 +202,16 @@ def _losses_table(
         table.add_row(share(losses[name]), meaning)
         if name == "ggd_norm" and bound is not None:
             table.add_row(share(bound["ggd_norm"]), bound_line(bound))
-    table.add_row(
-        share(utility["recall"]), "items of the most frequent patterns that are still found (Recall)"
-    )
-    table.add_row(f"{utility['sdist']:.2f}", "steps from them to what is found instead (sDist)")
-    table.add_row(
-        share(utility["information_loss"] / 100), "difference of groups of like people, before and after (L)"
-    )
-    table.add_row(share(utility["linkage"] / 100), "records that who knows all originals would link (RL)")
+    if utility:  # a cluster does not measure it
+        table.add_row(
+            share(utility["recall"]), "items of the most frequent patterns that are still found (Recall)"
+        )
+        table.add_row(f"{utility['sdist']:.2f}", "steps from them to what is found instead (sDist)")
+        table.add_row(
+            share(utility["information_loss"] / 100),
+            "difference of groups of like people, before and after (L)",
+        )
+        table.add_row(share(utility["linkage"] / 100), "records that who knows all originals would link (RL)")
     table.add_row(f"{losses['avg_length']:.2f}", "items in a published record, on average")
     table.add_row(f"{losses['avg_level']:.2f}", "level of a published item, on average (root = 1)")
     return table

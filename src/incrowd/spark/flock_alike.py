@@ -1,0 +1,115 @@
+"""Rows that are the same, on Spark: they make groups before all else, as in the local method (docs/papers/flock.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as f
+
+from incrowd.errors import BadInputError
+from incrowd.kernels.blocks import digests
+from incrowd.kernels.lcg import ancestor_rows
+from incrowd.spark.flock_measure import Measure
+from incrowd.spark.flock_splits import kept
+from incrowd.spark.flock_units import read_rows
+
+__all__ = ["equal_and_other_rows"]
+
+EQUAL = b"\x00"  # how the places of groups of equal rows begin: they come before all others
+DIGEST_BYTES, PLACE_BYTES = 8, 16
+PLACED = "row bigint, leaf array<int>, times array<int>, place binary"
+
+
+def equal_and_other_rows(rows: DataFrame, measure: Measure, k: int, path: str) -> tuple[DataFrame, DataFrame]:
+    """Return units of k to 2k - 1 rows that are the same, and units of one row for those that are in none.
+
+    Fewer than k rows cannot stay alone: then the last kind joins them.
+    """
+    kinds = kept(_kinds(rows.mapInArrow(partial(_placed, measure), PLACED)), path)
+    is_common = f.col("copies") >= k
+    found = kinds.agg(
+        f.count("*").alias("rows"),
+        f.count(f.when(~is_common, 1)).alias("others"),
+        f.max(f.when(is_common, f.struct("digest", "kind"))).alias("last"),
+    ).collect()[0]
+    if k > found["rows"]:
+        raise BadInputError(
+            f"k must be at most {found['rows']:,}, the number of records that hold anything (got {k})"
+        )
+    if 0 < found["others"] < k and found["last"] is not None:
+        digest, kind = found["last"]
+        is_common &= (f.col("digest") != f.lit(bytes(digest))) | (f.col("kind") != kind)
+    return _groups(kinds.where(is_common), k), _alone(kinds.where(~is_common))
+
+
+def _placed(measure: Measure, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Give each row its place in the order of contents: a digest of what it holds, and then its number."""
+    tree = measure.ground().tree
+    for batch in batches:
+        bags = ancestor_rows(read_rows(batch), tree)
+        digest = digests(bags, np.arange(len(batch)))
+        number = batch.column("row").to_numpy().astype(np.uint64)
+        places = np.stack([digest, number], axis=1).astype(">u8").tobytes()
+        columns = [*map(batch.column, ("row", "leaf", "times")), _cut_up(places, len(batch))]
+        yield pa.RecordBatch.from_arrays(columns, ["row", "leaf", "times", "place"])
+
+
+def _cut_up(places: bytes, count: int) -> pa.Array:
+    """Return places that stand behind one another as a column."""
+    buffers = [None, pa.py_buffer(places)]
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(PLACE_BYTES), count, buffers).cast(pa.binary())
+
+
+def _kinds(placed: DataFrame) -> DataFrame:
+    """Tell of each row how many rows are the same (`copies`), and the how many-th of them it is (`nth`, from 0).
+
+    Rows that are the same have the same digest. Should others have it too, a kind ends where another begins, as in the
+    local method.
+    """
+    same_digest = Window.partitionBy("digest").orderBy("row")
+    before = [f.lag(name).over(same_digest) for name in ("leaf", "times")]
+    is_new = ~(f.col("leaf").eqNullSafe(before[0]) & f.col("times").eqNullSafe(before[1]))
+    same_kind = Window.partitionBy("digest", "kind")
+    return (
+        placed.withColumn("digest", f.substring("place", 1, DIGEST_BYTES))
+        .withColumn("is_new", is_new.cast("int"))
+        .withColumn("kind", f.sum("is_new").over(same_digest))
+        .withColumn("copies", f.count("*").over(same_kind))
+        .withColumn("nth", f.row_number().over(same_kind.orderBy("row")) - 1)
+        .drop("is_new")
+    )
+
+
+def _groups(kinds: DataFrame, k: int) -> DataFrame:
+    """Make units of k rows that are the same; the last of a kind has what is left over as well."""
+    number = f.least(f.floor(f.col("nth") / k), f.floor(f.col("copies") / k) - 1)
+    groups = kinds.groupBy("digest", "kind", number.alias("number")).agg(
+        f.array_sort(f.collect_list("row")).alias("row"),
+        f.min("place").alias("place"),
+        f.first("leaf").alias("leaf"),
+        f.first("times").alias("times"),
+    )
+    times = f.size("row")
+    return groups.select(
+        f.lit("").alias("part"),
+        f.concat(f.lit(EQUAL), "place").alias("place"),
+        "row",
+        f.array_repeat(f.size("leaf"), times).alias("items"),
+        *(f.flatten(f.array_repeat(name, times)).alias(name) for name in ("leaf", "times")),
+    )
+
+
+def _alone(kinds: DataFrame) -> DataFrame:
+    """Make a unit of each row."""
+    return kinds.select(
+        f.lit("").alias("part"),
+        "place",
+        f.array("row").alias("row"),
+        f.array(f.size("leaf")).alias("items"),
+        "leaf",
+        "times",
+    )

@@ -1,0 +1,262 @@
+"""The whole job on a cluster: files in, an audited release out, at its final name only when all of it went well."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from incrowd.claims import Claim, check_k
+from incrowd.errors import BadInputError, IncrowdError
+from incrowd.folder import appearing
+from incrowd.job import Clock, Job, Watcher, check_input
+from incrowd.kernels.arrays import tree_arrays
+from incrowd.leftovers import marked, remove, remove_leftovers
+from incrowd.logs import parse_columns
+from incrowd.manifest import RELEASE_FORMAT, Counts, Manifest, SpelledClaim
+from incrowd.methods import PROMISES, method_named, read_parameters
+from incrowd.metrics import Losses
+from incrowd.release import check_map, check_out, is_release
+from incrowd.spark.audit import Owned, audit_on_spark
+from incrowd.spark.flock import flock_on_spark
+from incrowd.spark.losses import measure_losses
+from incrowd.spark.map import write_map
+from incrowd.spark.outcome import SparkOutcome
+from incrowd.spark.partition import SHARD, partition_on_spark
+from incrowd.spark.reading import Reading, read
+from incrowd.spark.release import count_records, published_labels, spell, taxonomy_table, write_records
+from incrowd.spark.session import plain_errors, session
+from incrowd.spark.transactions import Gathered, choose_items, gather, place_rows
+from incrowd.spark.work import Work
+from incrowd.taxonomy import Grounded, open_taxonomy
+from incrowd.version import __version__
+
+__all__ = ["METHODS", "run_spark_job"]
+
+SHARD_SETTING = "spark.incrowd.shard"
+METHODS: Mapping[str, Callable[..., DataFrame]] = {"flock": flock_on_spark, "partition": partition_on_spark}
+
+
+def run_spark_job(
+    job: Job,
+    watcher: Watcher,
+    *,
+    source: str | None = None,
+    shard: int | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> SparkOutcome:
+    """Make an audited release on a cluster, the same as the local engine's.
+
+    Parameters
+    ----------
+    job
+        What is asked for; ``job.master`` says where the cluster is.
+    watcher
+        Told which step begins.
+    source
+        The input as Spark shall read it: a file, a directory, a pattern or an address such as ``hdfs://host/log``; without
+        it ``job.input``.
+    shard
+        The most rows that a task holds at once; without it, Spark's setting ``spark.incrowd.shard``, else 200,000.
+    settings
+        Settings of Spark's.
+    """
+    _check(job)
+    gave_up = "the cluster gave up, and nothing was published"
+    with session(job.master, settings) as spark, plain_errors(gave_up), Clock(watcher) as clock:
+        limit = shard or int(spark.conf.get(SHARD_SETTING, None) or SHARD)
+        with _work(spark, job.out) as work:
+            return _run(job, work, clock, source=source or str(job.input), shard=limit)
+
+
+def _check(job: Job) -> None:
+    """Refuse what cannot work before anything is read."""
+    check_k(job.k)
+    method_named(job.method)
+    read_parameters(job.method, job.parameters)
+    check_input(job)
+    local = {
+        f"method {job.method}": job.method not in METHODS,
+        f"unit {job.unit}": job.unit != "user",
+        "items concepts": job.items == "concepts",
+        "--write": bool(job.text_forms),
+    }
+    for what, is_local in local.items():
+        if is_local:
+            raise BadInputError(f"{what} is for the local engine only: use --engine local")
+    check_out(job.out, force=job.force)
+    if job.private_map is not None:
+        check_map(job.private_map, job.out, force=job.force)
+
+
+@contextmanager
+def _work(spark: SparkSession, out: Path) -> Iterator[Work]:
+    """Give a directory beside the release for what lies between two steps; it holds private data and goes in any case."""
+    out = out.absolute()
+    remove_leftovers(out.parent, f".{out.name}.")
+    directory = out.with_name(f".{out.name}.{marked()}{secrets.token_hex(4)}-work")
+    directory.mkdir(mode=0o700)
+    try:
+        yield Work(spark, directory)
+    finally:
+        remove(directory)
+
+
+def _run(job: Job, work: Work, clock: Clock, *, source: str, shard: int) -> SparkOutcome:
+    reading = read(
+        work,
+        source,
+        format_name=job.format,
+        columns=parse_columns(job.columns) if job.columns else None,
+        keep_rejected=job.keep_rejected,
+    )
+    try:
+        gathered, grounded, rows, filled = _placed(job, work, clock, reading)
+    except IncrowdError as error:
+        raise _with_rejects(error, job, reading) from None
+    clock.step("anonymize")
+    tree = tree_arrays(grounded.taxonomy)
+    own = read_parameters(job.method, job.parameters)
+    made = METHODS[job.method](
+        rows, tree, grounded.taxonomy, k=job.k, shard=shard, work=str(work.directory / job.method), **own
+    )
+    published = work.settle(made, "published")
+    clock.step("measure")
+    ground = work.spark.sparkContext.broadcast(tree)
+    losses = measure_losses(rows, published, ground, grounded.taxonomy, filled)
+    labels = published_labels(published, grounded.taxonomy)
+    sent = work.spark.sparkContext.broadcast(labels)
+    spelled = work.settle(spell(published, sent), "spelled")
+    counts = count_records(spelled, labels, gathered.summary["units"])
+    manifest = _manifest(job, reading, grounded, counts, losses)
+    with appearing(job.out, replaces=is_release if job.force else None) as draft:
+        clock.step("write")
+        draft.mkdir()
+        written = write_records(work, spelled, sent, draft / "records.parquet")
+        table = taxonomy_table(grounded.taxonomy, labels.nodes)
+        pq.write_table(table, draft / "taxonomy.parquet", compression="zstd")
+        (draft / "manifest.json").write_text(manifest.text(), encoding="utf-8")
+        clock.step("audit")
+        result = audit_on_spark(work, draft, Owned(rows, grounded.taxonomy, written))
+        clock.step("write")
+        if job.private_map is not None:
+            write_map(job.private_map, gathered, written, _map_notes(job, reading), force=job.force)
+    return SparkOutcome(
+        manifest,
+        result,
+        gathered.summary,
+        reading.rejected,
+        _write_rejects(job, reading),
+        grounded.listed,
+        grounded.unlisted,
+        clock.seconds,
+        job.out,
+    )
+
+
+def _placed(
+    job: Job, work: Work, clock: Clock, reading: Reading
+) -> tuple[Gathered, Grounded, DataFrame, int]:
+    """Build the transactions and place them on the taxonomy; refuse if k records are not left."""
+    clock.step("items")
+    items = choose_items(job.items, is_baskets=reading.is_baskets)
+    if job.distinct == "people" and reading.is_baskets:
+        raise BadInputError("distinct people needs to know whose each record is; baskets do not say")
+    gathered = gather(work, reading, items, bags=not job.sets)
+    if gathered.summary["empty"] == gathered.summary["units"]:
+        raise BadInputError(_nothing_left(reading))
+    clock.step("taxonomy")
+    default = "balanced:5" if reading.is_baskets or items == "queries" else "wordnet"
+    grounded = open_taxonomy(job.taxonomy or default, gathered.without_rows, unlisted=job.unlisted)
+    rows = place_rows(work, gathered, grounded)
+    filled = rows.count()
+    if job.k > filled:
+        raise BadInputError(
+            f"k must be at most {filled:,}, the number of records that hold anything (got {job.k})"
+        )
+    return gathered, grounded, rows, filled
+
+
+def _nothing_left(reading: Reading) -> str:
+    """Say why there is nothing to publish."""
+    if reading.kept:
+        return f"nothing is left of {reading.name}: no line holds an item of this kind; try another --items"
+    return (
+        f"no line of {reading.name} could be read as {reading.found.format}; look at --format and --columns"
+    )
+
+
+def _with_rejects(error: IncrowdError, job: Job, reading: Reading) -> IncrowdError:
+    """Return an error that also says which lines were rejected, if any were."""
+    path = _write_rejects(job, reading)
+    if path is None:
+        return error
+    reason, times = max(reading.rejected.items(), key=lambda one: one[1])
+    total = sum(reading.rejected.values())
+    return type(error)(f"{error} ({total:,} lines were rejected, {times:,} of them: {reason}; see {path})")
+
+
+def _write_rejects(job: Job, reading: Reading) -> Path | None:
+    """Write the rejected lines next to the output, under a name that is free."""
+    if not reading.rejected:
+        return None
+    path, number = job.out.absolute().parent / "rejects.jsonl", 1
+    while path.exists() or path.is_symlink():
+        number += 1
+        path = path.with_name(f"rejects-{number}.jsonl")
+    reading.write_rejects(path)
+    return path
+
+
+def _manifest(job: Job, reading: Reading, grounded: Grounded, counts: Counts, losses: Losses) -> Manifest:
+    """Return what the release says of itself; what a cluster does not measure is not in it."""
+    own = read_parameters(job.method, job.parameters)
+    how = {
+        "items": choose_items(job.items, is_baskets=reading.is_baskets),
+        "unit": job.unit,
+        "sets": job.sets,
+        "taxonomy": grounded.taxonomy.name,
+        "unlisted": job.unlisted,
+    }
+    claim = Claim(PROMISES[job.method], job.k, "record" if reading.is_baskets else "user")
+    return Manifest(
+        format=RELEASE_FORMAT,
+        incrowd=__version__,
+        method=job.method,
+        parameters={"k": job.k, "seed": job.seed, **own, **how},
+        claim=SpelledClaim.of(claim),
+        counts=counts,
+        losses=msgspec.structs.asdict(losses),
+        utility={},
+        bound=None,
+        account=[f"{number}. {step}" for number, step in enumerate(_account(job, grounded, counts), 1)],
+    )
+
+
+def _account(job: Job, grounded: Grounded, counts: Counts) -> tuple[str, ...]:
+    """Return what was done to the data, in order, in the local engine's words."""
+    tree, transactions = grounded.taxonomy, grounded.transactions
+    withheld = f" {counts.withheld:,} hold nothing and are withheld." if counts.withheld else ""
+    placed = f"Placed {len(transactions.vocabulary):,} distinct items on the taxonomy {tree.name}"
+    shape = f"({len(tree):,} nodes, {tree.leaf_count:,} leaves, {tree.height} levels)"
+    grouped = f"Grouped {counts.records_out:,} records by method {job.method}"
+    outcome = f"into {counts.groups:,} distinct ones, each shared by at least {counts.k_min:,}"
+    return (
+        *transactions.account,
+        f"{placed} {shape}.",
+        f"Took {counts.records_in:,} records.{withheld}",
+        f"{grouped} {outcome}.",
+    )
+
+
+def _map_notes(job: Job, reading: Reading) -> dict[str, str]:
+    """Return what reading the originals again takes; it goes into the private map, never into the release."""
+    notes = {"format": reading.found.format, "columns": job.columns or ""}
+    if job.taxonomy and Path(job.taxonomy).is_file():
+        notes["taxonomy"] = str(Path(job.taxonomy).absolute())
+    return notes

@@ -1,0 +1,127 @@
+"""The first look at an input: how each file is written, and how many lines and records each block of it has."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from incrowd.errors import BadInputError
+from incrowd.logs.blocks import BlockCutter
+from incrowd.logs.formats import Layout, choose_format, delimited_layout, json_keys, keyed_layout
+from incrowd.logs.source import HEAD_BYTES, Source
+from incrowd.spark.lines import Place, Text, cut_blocks, streams
+
+__all__ = ["Plan", "Survey", "survey"]
+
+_FOUND = "file string, block long, lines long, records long, bad_bytes long, layout string, error string"
+_SCHEMA = pa.schema(
+    [
+        ("file", pa.string()),
+        ("block", pa.int64()),
+        ("lines", pa.int64()),
+        ("records", pa.int64()),
+        ("bad_bytes", pa.int64()),
+        ("layout", pa.string()),
+        ("error", pa.string()),
+    ]
+)
+
+
+class Plan(NamedTuple):
+    """How to read one block: its file's number and layout, and what comes before it."""
+
+    file: int
+    layout: Layout
+    lines_before: int
+    records_before: int
+
+
+class Survey(NamedTuple):
+    """What was found: the files in order, their common format, sums, and a plan for each block."""
+
+    files: tuple[str, ...]
+    format: str
+    has_times: bool
+    lines: int
+    records: int
+    bad_bytes: int
+    plans: Mapping[Place, Plan]
+
+
+def survey(lines: DataFrame, *, source: str, format_name: str, columns: Mapping[str, str] | None) -> Survey:
+    """Look at all files. What comes to the driver is a line of numbers for each block."""
+    look = partial(_look, format_name=format_name, columns=columns)
+    found = sorted(lines.mapInArrow(look, _FOUND).collect(), key=lambda one: (one["file"], one["block"]))
+    if not found:
+        raise BadInputError(f"{source} is empty: give a file with at least one line")
+    for one in found:
+        if one["error"]:
+            raise BadInputError(one["error"])
+    layouts = {one["file"]: Layout(**json.loads(one["layout"])) for one in found if one["layout"]}
+    formats = {layout.format for layout in layouts.values()}
+    times = {layout.has_times for layout in layouts.values()}
+    if len(formats) > 1 or len(times) > 1:
+        raise BadInputError(
+            f"the files of {source} are not written in one way ({', '.join(sorted(formats))}): "
+            "give one kind at a time, or name it (--format)"
+        )
+    files, plans, done = tuple(sorted(layouts)), {}, Counter[str]()
+    for one in found:
+        file, place = one["file"], Place(one["file"], one["block"])
+        plans[place] = Plan(files.index(file), layouts[file], done[file], done["records"])
+        done.update({file: one["lines"], "records": one["records"]})
+    total = sum(one["lines"] for one in found), sum(one["records"] for one in found)
+    bad_bytes = sum(one["bad_bytes"] for one in found)
+    return Survey(files, formats.pop(), times.pop(), *total, bad_bytes, plans)
+
+
+def _look(
+    batches: Iterable[pa.RecordBatch], *, format_name: str, columns: Mapping[str, str] | None
+) -> Iterator[pa.RecordBatch]:
+    """Count each block's lines and records; look at how a file is written where it begins."""
+    for place, text in streams(batches):
+        layout = error = None
+        if place.block == 0:
+            try:
+                layout = json.dumps(asdict(_layout(place.file, text, format_name, columns)))
+            except BadInputError as reason:
+                error = str(reason)
+        before = int(place.block > 0)  # a byte order mark means something in the first line only
+        cutter = BlockCutter(_ignore)
+        records = sum(len(block) for block in cut_blocks(text, cutter, lines_before=before))
+        row = [*place, cutter.line - before, records, cutter.bad_bytes, layout, error]
+        yield pa.RecordBatch.from_pylist([dict(zip(_SCHEMA.names, row, strict=True))], _SCHEMA)
+
+
+def _ignore(_line: int, _reason: str) -> None:
+    """Lines are rejected when they are read; here they are counted."""
+
+
+def _layout(file: str, text: Text, format_name: str, columns: Mapping[str, str] | None) -> Layout:
+    """Tell how a file is written by a look at its first bytes, as the local engine does."""
+    with tempfile.TemporaryDirectory() as directory:
+        head = Path(directory) / unquote(file).rpartition("/")[2]
+        head.write_bytes(text.head(HEAD_BYTES))
+        source = Source(head)
+        name = choose_format(source, format_name, columns)
+        if name == "parquet":
+            raise BadInputError(
+                f"{source.name} is a Parquet file: engine spark reads text; use --engine local"
+            )
+        if name == "dat":
+            if columns:
+                raise BadInputError("columns cannot be chosen for format dat: it has none")
+            return Layout("dat", {})
+        if name == "jsonl":
+            return keyed_layout(source, name, json_keys(source), columns)
+        return delimited_layout(source, name, columns)

@@ -1,0 +1,31 @@
+"""Kernels are compiled once for each machine of a cluster, by one process, while the others wait.
+
+Numba's cache on disk is safe for readers, not for two writers: they would give the same file name to two kernels.
+So whoever comes first compiles all that is needed, under a lock; afterwards everybody only reads.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+__all__ = ["warmed"]
+
+_DONE: set[str] = set()
+
+
+def warmed(what: str, compile_all: Callable[[], None]) -> None:
+    """Compile or load what is needed, once in this process and never while another process of this machine does."""
+    if what in _DONE:
+        return
+    named = os.environ.get("INCROWD_CACHE_DIR")
+    if not named:
+        compile_all()
+    else:
+        Path(named).mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (Path(named) / "warm.lock").open("w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            compile_all()
+    _DONE.add(what)

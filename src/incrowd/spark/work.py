@@ -1,0 +1,64 @@
+"""What lies between two steps of a job: Parquet files in a directory that the driver and all executors reach.
+
+A step that is written down is never computed again: a lost executor costs its own tasks, not the steps before, and
+numbers that were given by sorting cannot change when part of the work is repeated.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+__all__ = ["Work", "address"]
+
+
+class Work(NamedTuple):
+    """The session and the directory of one job's steps."""
+
+    spark: SparkSession
+    directory: Path
+
+    def settle(self, rows: DataFrame, name: str, *, by: str | None = None) -> DataFrame:
+        """Write the rows down, apart by the values of a column if `by` is given, and return them as they were written."""
+        path = self.directory / name
+        self.spark.sparkContext.setJobDescription(f"incrowd: {name}")  # what people see in Spark's pages
+        writer = rows.write.mode("overwrite").option("compression", "zstd")
+        (writer.partitionBy(by) if by else writer).parquet(f"file://{path}")
+        return self.spark.read.schema(rows.schema).parquet(address(path))
+
+    def numbered(self, rows: DataFrame, column: str, name: str, number: str) -> DataFrame:
+        """Return the rows, sorted by a column without duplicates, with a number from 0 on."""
+        ordered = rows.repartitionByRange(column).sortWithinPartitions(column)
+        written = self.settle(ordered, name)
+        place = f.col("_metadata.file_name").alias("_file")
+        sizes = written.select(place).groupBy("_file").count().collect()
+        before, total = [], 0
+        for size in sorted(sizes, key=lambda one: str(one["_file"])):
+            before.append((size["_file"], total))
+            total += size["count"]
+        starts = self.spark.createDataFrame(before or [("", 0)], "_file string, _before long")
+        row = (f.col("_before") + f.col("_row")).alias(number)
+        placed = written.select(column, place, f.col("_metadata.row_index").alias("_row"))
+        return placed.join(f.broadcast(starts), "_file").select(column, row)
+
+    def table(self, table: pa.Table, name: str) -> DataFrame:
+        """Return a table of the driver's as rows of the cluster's."""
+        path = self.directory / name
+        pq.write_table(table, path)
+        return self.spark.read.parquet(address(path))
+
+    def forget(self, name: str) -> None:
+        """Remove a step that nobody needs any more."""
+        shutil.rmtree(self.directory / name, ignore_errors=True)
+
+
+def address(path: Path) -> str:
+    """Return where Spark reads a path of the shared file system, whatever its default one is and whatever is in a name."""
+    return "file://" + re.sub(r"([\[\]{}*?\\])", r"\\\1", str(path))

@@ -1,0 +1,37 @@
+"""A Spark session on two threads for all tests here; without PySpark they are skipped."""
+
+from __future__ import annotations
+
+import warnings
+from importlib.util import find_spec
+
+import pytest
+
+# Without PySpark nothing here can be imported; test_installed.py says so.
+collect_ignore_glob = [] if find_spec("pyspark") else ["test_[!i]*.py"]
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # short jobs, few cores
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "3",
+    # Compiling and planning anew takes longer than so little data; the cluster's tests have them as usual.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # Small files are cut into several blocks, as large ones are.
+    "spark.sql.files.maxPartitionBytes": "64k",
+    "spark.sql.files.openCostInBytes": "1k",
+}
+
+
+@pytest.fixture(scope="session")
+def spark():
+    from incrowd.spark.session import session  # noqa: PLC0415 - only where Spark is installed
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Spark's own
+        with session("local[2]", SETTINGS) as running:
+            yield running

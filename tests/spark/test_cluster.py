@@ -1,0 +1,168 @@
+"""A real standalone cluster: a million lines, an executor that is killed, a worker that is lost for good."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from cluster import cluster, events_of, holding_kernels, run_on, wait_for
+
+from incrowd.job import Job
+from incrowd.logs.synth import write_log
+from incrowd.pipeline import run_job
+
+LINES = 1_000_000
+SHARD = 4_000
+STEP = "incrowd: published"  # where the shards are finished
+
+
+class Quiet:
+    def step(self, name):
+        pass
+
+    def reading(self, done, total):
+        pass
+
+
+def records(directory):
+    return pa.concat_tables(
+        [pq.read_table(part) for part in sorted((directory / "records.parquet").iterdir())]
+    )
+
+
+def a_shard_runs(running):
+    """Wait until a shard runs; return the process ids of its executor and of the worker behind it."""
+    return wait_for("a shard that runs", running.executor_at_work)
+
+
+def what_happened(running):
+    """Return the executors that ended tasks well, the tasks that were lost, and the attempts at the shards."""
+    events = events_of(running)
+    stages = {
+        stage
+        for event in events
+        if event["Event"] == "SparkListenerJobStart"
+        and event["Properties"].get("spark.job.description") == STEP
+        for stage in event["Stage IDs"]
+    }
+    ends = [event for event in events if event["Event"] == "SparkListenerTaskEnd"]
+    good = {end["Task Info"]["Executor ID"] for end in ends if end["Task End Reason"]["Reason"] == "Success"}
+    lost = [
+        end
+        for end in ends
+        if end["Task End Reason"]["Reason"] == "ExecutorLostFailure" and end["Stage ID"] in stages
+    ]
+    again = [
+        event
+        for event in events
+        if event["Event"] == "SparkListenerTaskStart"
+        and event["Stage ID"] in stages
+        and (event["Task Info"]["Attempt"] > 0 or event["Stage Attempt ID"] > 0)
+    ]
+    return good, lost, again
+
+
+@pytest.mark.slow
+def test_a_million_lines_with_an_executor_killed_give_the_local_release(tmp_path):
+    log = tmp_path / "log.tsv"
+    write_log(log, lines=LINES, seed=8)
+    run_job(Job(log, tmp_path / "local", 5, method="partition"), Quiet())
+    settings = {
+        "spark.incrowd.shard": str(SHARD),
+        "spark.driver.maxResultSize": "16m",  # Spark stops a job that brings more than that to its driver
+    }
+    with cluster(tmp_path / "cluster", **settings) as running:
+        with (
+            holding_kernels() as go_on,
+            run_on(running, log, "--out", tmp_path / "out", "--k", 5, "--method", "partition") as job,
+        ):
+            executor, _ = a_shard_runs(running)
+            os.kill(executor, signal.SIGKILL)
+            go_on()
+            out, errors = job.communicate()
+        assert job.returncode == 0, errors
+        good, lost, again = what_happened(running)
+    assert lost  # the kill happened while a shard ran,
+    assert again  # it was tried again,
+    assert len(good) >= 2  # and both workers worked
+    said = json.loads(out)
+    assert said["claim"]["holds"]
+    assert said["input"]["lines"] == LINES + 1
+    assert said["peak_rss_mb"] < 700
+    assert records(tmp_path / "out").equals(pq.read_table(tmp_path / "local" / "records.parquet"))
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["cluster", "local", "log.tsv", "out"]
+
+
+@pytest.mark.slow
+def test_a_worker_lost_for_good_leaves_a_whole_release_or_none(tmp_path):
+    log = tmp_path / "log.tsv"
+    write_log(log, lines=20_000, seed=9)
+    run_job(Job(log, tmp_path / "local", 5, method="partition"), Quiet())
+    settings = {"spark.incrowd.shard": "100"}
+    with cluster(tmp_path / "cluster", **settings) as running:
+        with (
+            holding_kernels() as go_on,
+            run_on(running, log, "--out", tmp_path / "out", "--k", 5, "--method", "partition") as job,
+        ):
+            executor, worker = a_shard_runs(running)
+            os.kill(worker, signal.SIGKILL)
+            os.kill(executor, signal.SIGKILL)
+            assert not (tmp_path / "out").exists()
+            go_on()
+            _, errors = job.communicate()
+        assert [process.poll() is None for process in running.workers].count(True) == 1
+    if job.returncode == 0:
+        assert records(tmp_path / "out").equals(pq.read_table(tmp_path / "local" / "records.parquet"))
+    else:
+        assert errors.splitlines()[-1].startswith("incrowd: the cluster gave up, and nothing was published")
+        assert not (tmp_path / "out").exists()
+
+
+def command(*arguments):
+    done = subprocess.run(
+        [sys.executable, "-m", "incrowd", "anonymize", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stderr.splitlines()
+
+
+def test_without_a_master_nothing_starts(tmp_path):
+    code, lines = command(
+        tmp_path / "log", "--out", tmp_path / "out", "--k", 5, "--method", "partition", "--engine", "spark"
+    )
+    assert (code, len(lines)) == (2, 1)
+    assert "give its address with --master spark://HOST:7077" in lines[0]
+
+
+def test_a_master_that_is_no_address_is_refused(tmp_path):
+    code, lines = command(
+        tmp_path / "log",
+        "--out",
+        tmp_path / "out",
+        "--k",
+        5,
+        "--method",
+        "partition",
+        "--engine",
+        "spark",
+        "--master",
+        "foo://x",
+    )
+    assert code == 2
+    assert lines == [
+        "incrowd: master must look like spark://HOST:7077, yarn, k8s://ADDRESS or local[2] (got 'foo://x')"
+    ]
+
+
+def test_an_engine_that_is_not_there_is_refused(tmp_path):
+    code, lines = command(tmp_path / "log", "--out", tmp_path / "out", "--k", 5, "--engine", "sparc")
+    assert code == 2
+    assert lines == ["incrowd: engine must be one of local, spark (got 'sparc') (did you mean 'spark'?)"]

@@ -1,0 +1,232 @@
+"""The whole job on Spark against the local engine: the same records, rejects and account, and the same refusals."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from incrowd.auditor import audit
+from incrowd.errors import BadInputError, ClaimError
+from incrowd.job import Job
+from incrowd.logs.synth import write_log
+from incrowd.pipeline import run_job
+from incrowd.release import read_map
+from incrowd.spark import release as spark_release
+from incrowd.spark import run
+from incrowd.spark.lines import read_lines
+from incrowd.spark.run import run_spark_job
+from incrowd.spark.session import check_java
+
+SHARD = 40
+
+
+class Quiet:
+    def step(self, name):
+        pass
+
+    def reading(self, done, total):
+        pass
+
+
+def records(directory: Path) -> pa.Table:
+    path = directory / "records.parquet"
+    return (
+        pa.concat_tables([pq.read_table(part) for part in sorted(path.iterdir())])
+        if path.is_dir()
+        else pq.read_table(path)
+    )
+
+
+def on_both(path: Path, where: Path, shard=SHARD, **options):
+    """Run a job on both engines; return both outcomes as JSON, and check that the releases are the same."""
+    options = {"k": 4, "method": "partition", **options}
+    (where / "spark").mkdir()
+    (where / "local").mkdir()
+    here, there = (where / name / "out" for name in ("spark", "local"))
+    name = options.pop("private_map", None)
+    maps = [None if name is None else out.with_name(name) for out in (here, there)]
+    found = run_spark_job(Job(path, here, private_map=maps[0], **options), Quiet(), shard=shard).as_dict()
+    local = run_job(Job(path, there, private_map=maps[1], **options), Quiet()).as_dict()
+    assert records(where / "spark/out").equals(records(where / "local/out"))
+    ours, theirs = (where / name / "out/taxonomy.parquet" for name in ("spark", "local"))
+    assert ours.read_bytes() == theirs.read_bytes()
+    assert list(found) == list(local)
+    for name in local.keys() - {"loss", "bound", "utility", "seconds", "peak_rss_mb", "out", "rejected"}:
+        assert found[name] == local[name]
+    assert found["loss"] == pytest.approx(local["loss"], rel=1e-9)
+    assert (found["bound"], found["utility"]) == (None, None)
+    assert found["rejected"]["by_reason"] == local["rejected"]["by_reason"]
+    rejects = [where / name / "rejects.jsonl" for name in ("spark", "local")]
+    assert rejects[0].exists() == rejects[1].exists() == bool(found["rejected"]["by_reason"])
+    if rejects[0].exists():
+        assert rejects[0].read_bytes() == rejects[1].read_bytes()
+    assert sorted(one.name for one in (where / "spark").iterdir()) == sorted(
+        one.name for one in (where / "local").iterdir()
+    )
+    return found, local
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    path = tmp_path_factory.mktemp("logs") / "a log.tsv"
+    write_log(path, lines=4_000, seed=3)
+    lines = path.read_bytes().splitlines(keepends=True)
+    # What a real log has: a short line, no time, no user, a blank line, bytes that are not UTF-8, other line ends.
+    lines[100:100] = [b"1\tonly two\n", b"7\tcars\tsoon\t\t\n", b"\tcars\t2006-03-01 07:17:12\t\t\n", b"\n"]
+    lines[2500:2500] = [b"7\tcaf\xe9 paris\t2006-03-01 07:17:12\t\t\r\n", b"x\t" + b"y" * 1_100_000 + b"\n"]
+    path.write_bytes(b"".join(lines).removesuffix(b"\n"))
+    return path
+
+
+@pytest.fixture(scope="module")
+def few_lines(tmp_path_factory):
+    path = tmp_path_factory.mktemp("few") / "few.tsv"
+    write_log(path, users=20, seed=5)
+    path.write_bytes(path.read_bytes() + b"1\tonly two\n")
+    return path
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_log_gives_the_same_release_and_the_same_rejects(log, tmp_path):
+    found, _ = on_both(log, tmp_path, keep_rejected=True)
+    assert found["rejected"]["by_reason"] == {
+        "2 fields, not 5": 1,
+        "unparsable time": 1,
+        "no user": 1,
+        "blank line": 1,
+        "line longer than 1 MiB": 1,
+    }
+    assert found["input"]["bad_bytes"] == 1
+
+
+@pytest.mark.usefixtures("spark")
+def test_flock_gives_the_same_release_and_the_local_audit_reads_it(few_lines, tmp_path):
+    on_both(few_lines, tmp_path, method="flock", shard=None)
+    assert audit(tmp_path / "spark/out").holds
+    (tmp_path / "spark/out/records.parquet/more.parquet").write_bytes(b"")
+    assert not audit(tmp_path / "spark/out").holds
+
+
+@pytest.mark.usefixtures("spark")
+def test_whole_queries_as_items_and_the_private_map(log, tmp_path):
+    on_both(log, tmp_path, items="queries", k=2, private_map="map")
+    assert stat.S_IMODE((tmp_path / "spark/map").stat().st_mode) == 0o600
+    assert read_map(tmp_path / "spark/map") == read_map(tmp_path / "local/map")
+
+
+@pytest.mark.usefixtures("spark")
+def test_excite_columns_and_dropped_words_and_sets(tmp_path):
+    words = ["car", "dog", "cat", "tree", "qwxyz", "house", "bread"]
+    rows = [f"u{i % 60:02}\t970916{i % 24:02}0000\t{words[i % 7]} {words[i * i % 7]}" for i in range(600)]
+    rows[10] = "u1\t991399000000\tno such month"
+    path = tmp_path / "excite.txt"
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    on_both(path, tmp_path, unlisted="drop", sets=True, parameters={"publish": "lcg"})
+
+
+@pytest.mark.usefixtures("spark")
+def test_baskets(tmp_path):
+    path = tmp_path / "baskets.dat"
+    lines = [" ".join(str((i * j) % 17) for j in range(1, 2 + i % 5)) for i in range(500)]
+    lines[7] = ""
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    found, _ = on_both(path, tmp_path, parameters={"publish": "bag"})
+    assert found["withheld"] == 1
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_quoted_record_may_go_on_over_lines_and_blocks(tmp_path):
+    path = tmp_path / "quoted.csv"
+    said = (f'car {"dog" if i % 3 else "cat"}\nand ""house"" {i % 4}' for i in range(3_000))
+    rows = ["user,query", *(f'u{i % 50},"{one}"' for i, one in enumerate(said))]
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    assert path.stat().st_size > 64 * 1024
+    on_both(path, tmp_path, items="terms", taxonomy="balanced:3")
+
+
+def test_files_are_read_as_one_log_and_rejects_name_their_file(spark, log, tmp_path):
+    (tmp_path / "parts").mkdir()
+    lines = log.read_bytes().splitlines(keepends=True)
+    (tmp_path / "parts/a.tsv").write_bytes(b"".join(lines[:2000]))
+    (tmp_path / "parts/b.tsv").write_bytes(lines[0] + b"".join(lines[2000:]))
+    whole = run_job(Job(log, tmp_path / "whole", 4, method="partition"), Quiet())
+    job = Job(tmp_path / "parts/*.tsv", tmp_path / "out", 4, method="partition")
+    found = run_spark_job(job, Quiet(), shard=SHARD).as_dict()
+    assert records(tmp_path / "out").equals(records(tmp_path / "whole"))
+    assert found["input"]["lines"] == whole.log.lines + 1
+    said = [json.loads(line) for line in Path(found["rejected"]["file"]).read_text().splitlines()]
+    places = [(Path(one["file"]).name, one["line"]) for one in said]
+    assert places == [("a.tsv", 101), ("a.tsv", 102), ("a.tsv", 103), ("a.tsv", 104), ("b.tsv", 503)]
+    assert read_lines(spark, str(tmp_path / "parts")).count() == found["input"]["lines"]
+
+
+@pytest.mark.usefixtures("spark")
+def test_nothing_is_published_unless_the_audit_holds(few_lines, tmp_path, monkeypatch):
+    def one_row_less(spelled, labels, records_in):
+        counts = spark_release.count_records(spelled, labels, records_in)
+        counts.groups -= 1
+        return counts
+
+    monkeypatch.setattr(run, "count_records", one_row_less)
+    with pytest.raises(ClaimError, match="groups is not what was counted"):
+        run_spark_job(Job(few_lines, tmp_path / "out", 2, method="partition"), Quiet())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"method": "clump"}, "method clump is for the local engine only"),
+        ({"unit": "session:30m"}, "unit session:30m is for the local engine only"),
+        ({"items": "concepts"}, "items concepts is for the local engine only"),
+        ({"text_forms": ("csv",)}, "--write is for the local engine only"),
+        ({"k": 1}, "k must be at least 2"),
+    ],
+)
+def test_what_is_local_only_is_refused_before_anything_starts(tmp_path, options, line):
+    options = {"k": 4, "method": "partition", **options}
+    with pytest.raises(BadInputError, match=line):
+        run_spark_job(Job(tmp_path / "log", tmp_path / "out", **options), Quiet())
+
+
+def test_an_output_that_exists_is_refused(tmp_path):
+    (tmp_path / "out").mkdir()
+    with pytest.raises(BadInputError, match=r"out exists; choose another name"):
+        run_spark_job(Job(tmp_path / "log", tmp_path / "out", 4, method="partition"), Quiet())
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_path_that_does_not_exist(tmp_path):
+    with pytest.raises(BadInputError, match=r"input .*nothing\.tsv does not exist"):
+        run_spark_job(Job(tmp_path / "nothing.tsv", tmp_path / "out", 4, method="partition"), Quiet())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_k_that_nobody_can_give_names_the_rejects_too(few_lines, tmp_path):
+    with pytest.raises(
+        BadInputError, match=r"k must be at most .* \(1 lines were rejected, 1 of them: .*rejects.jsonl"
+    ):
+        run_spark_job(Job(few_lines, tmp_path / "out", 100_000, method="partition"), Quiet())
+
+
+@pytest.mark.parametrize(("said", "found"), [("11.0.2", "11"), ("1.8.0_392", "8")])
+def test_an_old_java_is_refused_with_the_one_that_is_needed(tmp_path, monkeypatch, said, found):
+    program = tmp_path / "bin/java"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho 'openjdk version \"{said}\"' >&2\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(BadInputError, match=rf"needs Java 17 or later \(found {found}\): install Java 17"):
+        check_java()
+
+
+def test_no_java_at_all(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(BadInputError, match="needs Java 17 or later, and none was found"):
+        check_java()
