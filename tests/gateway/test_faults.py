@@ -302,7 +302,12 @@ def test_a_ledger_made_readable_by_others_closes_the_gateway(gateway, upstream, 
     finally:
         ledger_of(folder).chmod(0o600)
     check_good(gateway, key)
-    assert any(line["event"] == "ledger_failed" and "chmod" in line["reason"] for line in gateway.events)
+    gateway.until(
+        lambda: any(
+            line["event"] == "ledger_failed" and "chmod" in line["reason"] for line in gateway.events
+        ),
+        "the log says what to do",
+    )
 
 
 def test_a_ledger_taken_away_closes_the_gateway_until_it_is_back(gateway, upstream, folder, key):
