@@ -36,7 +36,7 @@ class Needs(NamedTuple):
 
 BASE = 450 * 1000**2
 """The program, its libraries, WordNet and compiled kernels."""
-NEEDS = {"partition": Needs(250, 60, 420)}
+NEEDS = {"partition": Needs(250, 85, 420)}
 OTHERS = Needs(250, 120, 420)
 
 
