@@ -39,9 +39,13 @@ __all__ = [
     "kernels_are_compiled",
     "knowledge_of",
     "load_kernels",
+    "map_notes",
+    "nothing_left",
     "open_log",
     "peak_megabytes",
     "place_input",
+    "rejects_path",
+    "with_rejects",
     "write_rejects",
 ]
 
@@ -162,7 +166,7 @@ def place_input(job: Job, log: Log, clock: Clock, *, asked: bool = False) -> Gro
     try:
         return _place(job, log, clock, asked=asked)
     except IncrowdError as error:
-        raise _with_rejects(error, job, log) from None
+        raise with_rejects(error, log.rejects.counts, write_rejects(job, log)) from None
 
 
 def _place(job: Job, log: Log, clock: Clock, *, asked: bool) -> Grounded:
@@ -178,7 +182,7 @@ def _place(job: Job, log: Log, clock: Clock, *, asked: bool) -> Grounded:
     log.let_go_of_rows()
     check_memory(transactions, job.method, job.memory)
     if transactions.empty_rows == len(transactions):
-        raise BadInputError(_nothing_left(job, log))
+        raise BadInputError(nothing_left(job.input.name, log.format, log.rows))
     clock.step("taxonomy")
     # Queries that mean nothing known are no mistake of the knowledge base.
     unlisted = job.unlisted or ("keep" if job.items == "concepts" else None)
@@ -196,34 +200,47 @@ def knowledge_of(source: str) -> Taxonomy:
     return taxonomy_named(source)
 
 
-def _nothing_left(job: Job, log: Log) -> str:
+def nothing_left(name: str, format_name: str, rows: int) -> str:
     """Say why there is nothing to publish."""
-    if log.rows:
-        return f"nothing is left of {job.input.name}: no line holds an item of this kind; try another --items"
-    return f"no line of {job.input.name} could be read as {log.format}; look at --format and --columns"
+    if rows:
+        return f"nothing is left of {name}: no line holds an item of this kind; try another --items"
+    return f"no line of {name} could be read as {format_name}; look at --format and --columns"
 
 
-def _with_rejects(error: IncrowdError, job: Job, log: Log) -> IncrowdError:
+def with_rejects(error: IncrowdError, counts: Mapping[str, int], path: Path | None) -> IncrowdError:
     """Return an error that also says which lines were rejected, if any were."""
-    path = write_rejects(job, log)
     if path is None:
         return error
-    reason, times = log.rejects.counts.most_common(1)[0]
-    total = log.rejects.counts.total()
-    return type(error)(f"{error} ({total:,} lines were rejected, {times:,} of them: {reason}; see {path})")
+    reason = max(counts, key=counts.__getitem__)
+    total = f"{sum(counts.values()):,} lines were rejected, {counts[reason]:,} of them: {reason}; see {path}"
+    return type(error)(f"{error} ({total})")
 
 
 def write_rejects(job: Job, log: Log) -> Path | None:
     """Write the rejected lines next to the output, under a name that is free."""
     if not log.rejects.counts:
         return None
-    path = job.out.absolute().parent / "rejects.jsonl"
+    path = rejects_path(job.out)
+    log.rejects.write(path)
+    return path
+
+
+def rejects_path(out: Path) -> Path:
+    """Return a free name for the rejected lines, next to the output."""
+    path = out.absolute().parent / "rejects.jsonl"
     number = 1
     while path.exists() or path.is_symlink():
         number += 1
         path = path.with_name(f"rejects-{number}.jsonl")
-    log.rejects.write(path)
     return path
+
+
+def map_notes(job: Job, format_name: str) -> dict[str, str]:
+    """Return what reading the originals again takes; it goes into the private map, never into the release."""
+    notes = {"format": format_name, "columns": job.columns or ""}
+    if job.taxonomy and Path(job.taxonomy).is_file():
+        notes["taxonomy"] = str(Path(job.taxonomy).absolute())
+    return notes
 
 
 def _taxonomy(job: Job, log: Log) -> str:

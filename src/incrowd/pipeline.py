@@ -22,6 +22,7 @@ from incrowd.job import (
     kernels_are_compiled,
     knowledge_of,
     load_kernels,
+    map_notes,
     open_log,
     peak_megabytes,
     place_input,
@@ -96,7 +97,7 @@ def run_job(job: Job, watcher: Watcher) -> Outcome:
             force=job.force,
             text_forms=job.text_forms,
             private_map=job.private_map,
-            map_notes=_map_notes(job, log),
+            map_notes=map_notes(job, log.format),
             step=clock.step,
             progress=watcher.reading,
             cost=lambda: Cost(clock.done(), peak_megabytes()),
@@ -196,11 +197,3 @@ def _release(job: Job, log: Log, grounded: Grounded, progress: Progress) -> Rele
         "unlisted": job.unlisted,
     }
     return replace(release, parameters={**release.parameters, **how})
-
-
-def _map_notes(job: Job, log: Log) -> dict[str, str]:
-    """Return what reading the originals again takes; it goes into the private map, never into the release."""
-    notes = {"format": log.format, "columns": job.columns or ""}
-    if job.taxonomy and Path(job.taxonomy).is_file():
-        notes["taxonomy"] = str(Path(job.taxonomy).absolute())
-    return notes

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -31,7 +32,17 @@ from incrowd.textforms import check_forms, text_of
 from incrowd.transactions import Transactions
 from incrowd.version import __version__
 
-__all__ = ["PrivateMap", "Release", "check_map", "check_out", "is_map", "is_release", "read_map"]
+__all__ = [
+    "PrivateMap",
+    "Release",
+    "account_of",
+    "check_map",
+    "check_out",
+    "is_map",
+    "is_release",
+    "read_map",
+    "taxonomy_table",
+]
 
 TAXONOMY_SCHEMA = pa.schema(
     [("label", pa.string()), ("parent", pa.string()), ("level", pa.int32()), ("leaves", pa.int32())]
@@ -107,19 +118,8 @@ class Release:
     @property
     def account(self) -> tuple[str, ...]:
         """What was done to the data, in order."""
-        counts, tree = self.counts, self.taxonomy
-        withheld = f" {counts.withheld:,} hold nothing and are withheld." if counts.withheld else ""
-        placed = f"Placed {len(self.transactions.vocabulary):,} distinct items on the taxonomy {tree.name}"
-        shape = f"({len(tree):,} nodes, {tree.leaf_count:,} leaves, {tree.height} levels)"
-        grouped = f"Grouped {counts.records_out:,} records by method {self.method}"
-        outcome = f"into {counts.groups:,} distinct ones, each shared by at least {counts.k_min:,}"
-        return (
-            *self.transactions.account,
-            f"{placed} {shape}.",
-            f"Took {counts.records_in:,} records.{withheld}",
-            f"{grouped} {outcome}.",
-            *self.classes.notes,
-        )
+        steps = account_of(self.method, self.counts, self.transactions, self.taxonomy)
+        return (*steps, *self.classes.notes)
 
     def table(self) -> pa.Table:
         """Return the published records as an Arrow table."""
@@ -221,23 +221,8 @@ class Release:
             yield from zip(columns["items"], columns["counts"], strict=True)
 
     def _taxonomy_table(self) -> pa.Table:
-        """Return the published nodes and all above them; no other label leaves."""
-        tree = self.taxonomy
-        nodes = tree.ancestors(self.classes.nodes)
-        # A concept's "this very concept" leaf has the concept's own label: one row stands for both.
-        own_leaf = (tree.parent[nodes] >= 0) & np.equal(*_label_pair(tree, nodes))
-        nodes = nodes[~own_leaf]
-        above = tree.parent[nodes]
-        parents = tree.labels_of(np.maximum(above, 0)).to_pylist()
-        table = pa.table(
-            [
-                tree.labels_of(nodes),
-                pa.array([p if a >= 0 else None for p, a in zip(parents, above, strict=True)], pa.string()),
-                pa.array(tree.level[nodes], pa.int32()),
-                pa.array(tree.last_leaf[nodes] - tree.first_leaf[nodes], pa.int32()),
-            ],
-            schema=TAXONOMY_SCHEMA,
-        )
+        """Return the published nodes, all above them, and labels of the classes' own."""
+        table = taxonomy_table(self.taxonomy, self.classes.nodes)
         return pa.concat_tables([table, self._own_labels_table()])
 
     def _own_labels_table(self) -> pa.Table:
@@ -304,10 +289,38 @@ class Release:
         return f"<p><b>{self.method}</b>: {self.claim.in_words}</p><table>{cells}</table>"
 
 
-def _label_pair(tree: Taxonomy, nodes: Any) -> tuple[Any, Any]:
-    """Return the labels of some nodes and of their parents (the root stands in for its own)."""
-    own = tree.labels_of(nodes).to_numpy(zero_copy_only=False)
-    return own, tree.labels_of(np.maximum(tree.parent[nodes], 0)).to_numpy(zero_copy_only=False)
+def taxonomy_table(tree: Taxonomy, published: npt.NDArray[np.int32]) -> pa.Table:
+    """Return the published nodes and all above them; no other label leaves."""
+    nodes = tree.ancestors(published)
+    above = tree.parent[nodes]
+    names, parents = tree.labels_of(nodes), tree.labels_of(np.maximum(above, 0))
+    has_parent = pa.array(above >= 0)
+    # A concept's "this very concept" leaf has the concept's own label: one row stands for both.
+    table = pa.table(
+        [
+            names,
+            pc.if_else(has_parent, parents, pa.scalar(None, pa.string())),
+            pa.array(tree.level[nodes], pa.int32()),
+            pa.array(tree.last_leaf[nodes] - tree.first_leaf[nodes], pa.int32()),
+        ],
+        schema=TAXONOMY_SCHEMA,
+    )
+    return table.filter(pc.invert(pc.and_(has_parent, pc.equal(names, parents))))
+
+
+def account_of(method: str, counts: Counts, transactions: Transactions, tree: Taxonomy) -> tuple[str, ...]:
+    """Say what was done to the data, in order."""
+    withheld = f" {counts.withheld:,} hold nothing and are withheld." if counts.withheld else ""
+    placed = f"Placed {len(transactions.vocabulary):,} distinct items on the taxonomy {tree.name}"
+    shape = f"({len(tree):,} nodes, {tree.leaf_count:,} leaves, {tree.height} levels)"
+    grouped = f"Grouped {counts.records_out:,} records by method {method}"
+    outcome = f"into {counts.groups:,} distinct ones, each shared by at least {counts.k_min:,}"
+    return (
+        *transactions.account,
+        f"{placed} {shape}.",
+        f"Took {counts.records_in:,} records.{withheld}",
+        f"{grouped} {outcome}.",
+    )
 
 
 def is_release(path: Path) -> bool:

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from incrowd.logs.store import Store
     from incrowd.taxonomy import Taxonomy
 
-__all__ = ["CompressedRows", "compress", "count_kinds", "look_up_words"]
+__all__ = ["KINDS", "LOOKUPS", "CompressedRows", "compress", "count_kinds", "look_up_words"]
 
 Ints64 = npt.NDArray[np.int64]
 Ints32 = npt.NDArray[np.int32]
 
-_LOOKUPS: dict[str, Callable[[pa.StringArray], Nouns]] = {"nouns": find_nouns, "terms": find_terms}
-_KINDS = {LISTED: "listed", UNLISTED: "unlisted", OTHER: "other", STOP: "stop", TERM: "term"}
+LOOKUPS: dict[str, Callable[[pa.StringArray], Nouns]] = {"nouns": find_nouns, "terms": find_terms}
+KINDS = {LISTED: "listed", UNLISTED: "unlisted", OTHER: "other", STOP: "stop", TERM: "term"}
 
 _EACH_TEXT_ITSELF = f"""
     CREATE OR REPLACE TABLE meanings AS SELECT DISTINCT text, text AS name, {TERM} AS kind FROM words
@@ -74,13 +74,13 @@ def look_up_words(store: Store, items: str, knowledge: Taxonomy | None = None) -
     if items == "concepts":
         _look_up_concepts(store, knowledge)
         return
-    if items not in _LOOKUPS:
+    if items not in LOOKUPS:
         store.run(_EACH_TEXT_ITSELF)
         return
     store.run("CREATE OR REPLACE TABLE meanings (text VARCHAR, name VARCHAR, kind TINYINT)")
     for batch in store.batches("SELECT DISTINCT text FROM words"):
         texts = batch.column("text")
-        found = _LOOKUPS[items](texts)
+        found = LOOKUPS[items](texts)
         store.insert("meanings", pa.table({"text": texts, "name": found.item, "kind": found.kind}))
 
 
@@ -105,7 +105,7 @@ def count_kinds(store: Store) -> dict[str, int]:
     # Each text stands once in `meanings`: counting there needs no set of all texts in memory.
     for query, what in ((_TEXTS_OF_KINDS, "words"), (_OCCURRENCES_OF_KINDS, "occurrences")):
         for row in store.table(query).to_pylist():
-            counts[f"{_KINDS[row['kind']]}_{what}"] = row["number"]
+            counts[f"{KINDS[row['kind']]}_{what}"] = row["number"]
     return counts
 
 

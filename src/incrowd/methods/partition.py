@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from incrowd.kernels.arrays import Rows, Tree, compact, leaf_rows, tree_arrays
 from incrowd.kernels.generalize import smallest_counts
-from incrowd.kernels.lcg import ancestor_rows, common_generalization
+from incrowd.kernels.lcg import Generalizations, ancestor_rows, common_generalization
 from incrowd.kernels.partition import CLOSED, Groups, split_rows, whole
 from incrowd.methods.classes import WITHHELD, Classes, filled_rows
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.transactions import Transactions
 
-__all__ = ["partition"]
+__all__ = ["partition", "published_by"]
 
 Ints64 = npt.NDArray[np.int64]
 
@@ -54,14 +54,17 @@ def partition(
     of_row[groups.rows] = np.repeat(
         np.arange(len(groups.row_start) - 1, dtype=np.int32), np.diff(groups.row_start)
     )
+    said = published_by(groups, rows, tree, publish)
+    return Classes(of_row, said.start, said.nodes, said.counts)
+
+
+def published_by(groups: Groups, rows: Rows, tree: Tree, publish: str) -> Generalizations:
+    """Return what each group publishes."""
     if publish == "lcg":
-        common = common_generalization(ancestor_rows(rows, tree), tree, groups.row_start, groups.rows)
-        return Classes(of_row, common.start, common.nodes, common.counts)
+        return common_generalization(ancestor_rows(rows, tree), tree, groups.row_start, groups.rows)
     if publish == "bag":
-        counts = smallest_counts(rows, tree, groups)
-    else:
-        counts = np.ones(len(groups.nodes), dtype=np.int32)
-    return Classes(of_row, groups.node_start, groups.nodes, counts)
+        return Generalizations(groups.node_start, groups.nodes, smallest_counts(rows, tree, groups))
+    return Generalizations(groups.node_start, groups.nodes, np.ones(len(groups.nodes), np.int32))
 
 
 def _groups(rows: Rows, tree: Tree, order: Ints64, k: int) -> Groups:

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 from pyspark import Broadcast
 
-from incrowd.kernels.arrays import Rows, Tree, compact
+from incrowd.kernels.arrays import Tree, compact
 from incrowd.kernels.blocks import digests, split_blocks
 from incrowd.kernels.flock import NONE, grow_groups, join_leftovers
 from incrowd.kernels.flock_search import improve_groups
 from incrowd.kernels.lcg import ancestor_rows, common_counts, common_generalization, taken_rows
-from incrowd.spark.warm import warmed
+from incrowd.spark.warm import next_to_nothing, warmed
 
 __all__ = ["Ground", "Measure", "compile_kernels"]
 
@@ -49,16 +49,7 @@ class Measure(NamedTuple):
 
 def compile_kernels() -> None:
     """Run all kernels once on next to nothing, with arrays of the very kinds that a job has."""
-    tree = Tree(
-        np.array([-1, 0, 0], np.int32),
-        np.array([0, 1, 1], np.int32),
-        np.array([1, 2], np.int32),
-        np.array([0, 0, 1], np.int32),
-        np.array([2, 1, 2], np.int32),
-        np.array([[0, 0], [1, 2]], np.int32),
-        np.array([2, 0, 0], np.int64),
-    )
-    rows = Rows(np.arange(5), np.array([0, 0, 1, 1], np.int32), np.ones(4, np.int32))
+    rows, tree = next_to_nothing()
     order, pairs = np.arange(4), np.array([0, 2, 4])
     weight, room = np.array([0, 2, 2]), np.full(3, NONE, np.int32)
     bags = taken_rows(ancestor_rows(compact(rows, order), tree), order)

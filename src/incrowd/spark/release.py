@@ -24,12 +24,11 @@ from pyspark.sql import functions as f
 from incrowd.lists import list_of
 from incrowd.manifest import Counts
 from incrowd.records import RECORDS_SCHEMA
-from incrowd.release import TAXONOMY_SCHEMA
 from incrowd.spark.bags import rows_of
 from incrowd.spark.work import Work
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["NAME", "Labels", "count_records", "published_labels", "spell", "taxonomy_table", "write_records"]
+__all__ = ["NAME", "Labels", "count_records", "published_labels", "spell", "write_records"]
 
 Ints32 = npt.NDArray[np.int32]
 KEYS = "row bigint, ranks binary, counts binary"
@@ -147,22 +146,3 @@ def count_records(spelled: DataFrame, labels: Labels, records_in: int) -> Counts
         people_min=least,  # a row is a user's, or a record's own
         labels=len(labels.names),
     )
-
-
-def taxonomy_table(tree: Taxonomy, published: Ints32) -> pa.Table:
-    """Return the published nodes and all above them; no other label leaves."""
-    nodes = tree.ancestors(published)
-    above = tree.parent[nodes]
-    names, parents = tree.labels_of(nodes), tree.labels_of(np.maximum(above, 0))
-    has_parent = pa.array(above >= 0)
-    # A concept's "this very concept" leaf has the concept's own label: one row stands for both.
-    table = pa.table(
-        [
-            names,
-            pc.if_else(has_parent, parents, pa.scalar(None, pa.string())),
-            pa.array(tree.level[nodes], pa.int32()),
-            pa.array(tree.last_leaf[nodes] - tree.first_leaf[nodes], pa.int32()),
-        ],
-        schema=TAXONOMY_SCHEMA,
-    )
-    return table.filter(pc.invert(pc.and_(has_parent, pc.equal(names, parents))))

@@ -14,14 +14,23 @@ from pyspark.sql import DataFrame, SparkSession
 from incrowd.claims import Claim, check_k
 from incrowd.errors import BadInputError, IncrowdError
 from incrowd.folder import appearing
-from incrowd.job import Clock, Job, Watcher, check_input
+from incrowd.job import (
+    Clock,
+    Job,
+    Watcher,
+    check_input,
+    map_notes,
+    nothing_left,
+    rejects_path,
+    with_rejects,
+)
 from incrowd.kernels.arrays import tree_arrays
 from incrowd.leftovers import marked, remove, remove_leftovers
 from incrowd.logs import parse_columns
 from incrowd.manifest import RELEASE_FORMAT, Counts, Manifest, SpelledClaim
 from incrowd.methods import PROMISES, method_named, read_parameters
 from incrowd.metrics import Losses
-from incrowd.release import check_map, check_out, is_release
+from incrowd.release import account_of, check_map, check_out, is_release, taxonomy_table
 from incrowd.spark.audit import Owned, audit_on_spark
 from incrowd.spark.flock import flock_on_spark
 from incrowd.spark.losses import measure_losses
@@ -29,7 +38,7 @@ from incrowd.spark.map import write_map
 from incrowd.spark.outcome import SparkOutcome
 from incrowd.spark.partition import SHARD, partition_on_spark
 from incrowd.spark.reading import Reading, read
-from incrowd.spark.release import count_records, published_labels, spell, taxonomy_table, write_records
+from incrowd.spark.release import count_records, published_labels, spell, write_records
 from incrowd.spark.session import plain_errors, session
 from incrowd.spark.transactions import Gathered, choose_items, gather, place_rows
 from incrowd.spark.work import Work
@@ -118,7 +127,7 @@ def _run(job: Job, work: Work, clock: Clock, *, source: str, shard: int) -> Spar
     try:
         gathered, grounded, rows, filled = _placed(job, work, clock, reading)
     except IncrowdError as error:
-        raise _with_rejects(error, job, reading) from None
+        raise with_rejects(error, reading.rejected, _write_rejects(job, reading)) from None
     clock.step("anonymize")
     tree = tree_arrays(grounded.taxonomy)
     own = read_parameters(job.method, job.parameters)
@@ -145,7 +154,9 @@ def _run(job: Job, work: Work, clock: Clock, *, source: str, shard: int) -> Spar
         result = audit_on_spark(work, draft, Owned(rows, grounded.taxonomy, written))
         clock.step("write")
         if job.private_map is not None:
-            write_map(job.private_map, gathered, written, _map_notes(job, reading), force=job.force)
+            write_map(
+                job.private_map, gathered, written, map_notes(job, reading.found.format), force=job.force
+            )
     return SparkOutcome(
         manifest,
         result,
@@ -169,7 +180,7 @@ def _placed(
         raise BadInputError("distinct people needs to know whose each record is; baskets do not say")
     gathered = gather(work, reading, items, bags=not job.sets)
     if gathered.summary["empty"] == gathered.summary["units"]:
-        raise BadInputError(_nothing_left(reading))
+        raise BadInputError(nothing_left(reading.name, reading.found.format, reading.kept))
     clock.step("taxonomy")
     default = "balanced:5" if reading.is_baskets or items == "queries" else "wordnet"
     grounded = open_taxonomy(job.taxonomy or default, gathered.without_rows, unlisted=job.unlisted)
@@ -182,33 +193,11 @@ def _placed(
     return gathered, grounded, rows, filled
 
 
-def _nothing_left(reading: Reading) -> str:
-    """Say why there is nothing to publish."""
-    if reading.kept:
-        return f"nothing is left of {reading.name}: no line holds an item of this kind; try another --items"
-    return (
-        f"no line of {reading.name} could be read as {reading.found.format}; look at --format and --columns"
-    )
-
-
-def _with_rejects(error: IncrowdError, job: Job, reading: Reading) -> IncrowdError:
-    """Return an error that also says which lines were rejected, if any were."""
-    path = _write_rejects(job, reading)
-    if path is None:
-        return error
-    reason, times = max(reading.rejected.items(), key=lambda one: one[1])
-    total = sum(reading.rejected.values())
-    return type(error)(f"{error} ({total:,} lines were rejected, {times:,} of them: {reason}; see {path})")
-
-
 def _write_rejects(job: Job, reading: Reading) -> Path | None:
     """Write the rejected lines next to the output, under a name that is free."""
     if not reading.rejected:
         return None
-    path, number = job.out.absolute().parent / "rejects.jsonl", 1
-    while path.exists() or path.is_symlink():
-        number += 1
-        path = path.with_name(f"rejects-{number}.jsonl")
+    path = rejects_path(job.out)
     reading.write_rejects(path)
     return path
 
@@ -223,6 +212,7 @@ def _manifest(job: Job, reading: Reading, grounded: Grounded, counts: Counts, lo
         "taxonomy": grounded.taxonomy.name,
         "unlisted": job.unlisted,
     }
+    steps = account_of(job.method, counts, grounded.transactions, grounded.taxonomy)
     claim = Claim(PROMISES[job.method], job.k, "record" if reading.is_baskets else "user")
     return Manifest(
         format=RELEASE_FORMAT,
@@ -234,29 +224,5 @@ def _manifest(job: Job, reading: Reading, grounded: Grounded, counts: Counts, lo
         losses=msgspec.structs.asdict(losses),
         utility={},
         bound=None,
-        account=[f"{number}. {step}" for number, step in enumerate(_account(job, grounded, counts), 1)],
+        account=[f"{number}. {step}" for number, step in enumerate(steps, 1)],
     )
-
-
-def _account(job: Job, grounded: Grounded, counts: Counts) -> tuple[str, ...]:
-    """Return what was done to the data, in order, in the local engine's words."""
-    tree, transactions = grounded.taxonomy, grounded.transactions
-    withheld = f" {counts.withheld:,} hold nothing and are withheld." if counts.withheld else ""
-    placed = f"Placed {len(transactions.vocabulary):,} distinct items on the taxonomy {tree.name}"
-    shape = f"({len(tree):,} nodes, {tree.leaf_count:,} leaves, {tree.height} levels)"
-    grouped = f"Grouped {counts.records_out:,} records by method {job.method}"
-    outcome = f"into {counts.groups:,} distinct ones, each shared by at least {counts.k_min:,}"
-    return (
-        *transactions.account,
-        f"{placed} {shape}.",
-        f"Took {counts.records_in:,} records.{withheld}",
-        f"{grouped} {outcome}.",
-    )
-
-
-def _map_notes(job: Job, reading: Reading) -> dict[str, str]:
-    """Return what reading the originals again takes; it goes into the private map, never into the release."""
-    notes = {"format": reading.found.format, "columns": job.columns or ""}
-    if job.taxonomy and Path(job.taxonomy).is_file():
-        notes["taxonomy"] = str(Path(job.taxonomy).absolute())
-    return notes

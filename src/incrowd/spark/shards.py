@@ -15,19 +15,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from incrowd.kernels.arrays import Rows, Tree, compact
-from incrowd.kernels.generalize import smallest_counts
 from incrowd.kernels.lcg import (
     AncestorRows,
     Generalizations,
     ancestor_rows,
     common_counts,
-    common_generalization,
 )
 from incrowd.kernels.partition import CLOSED, Groups, split_rows
 from incrowd.lists import gathered, list_of
+from incrowd.methods.partition import published_by
 from incrowd.spark.bags import lists, rows_of
 from incrowd.spark.balance import Part
-from incrowd.spark.warm import warmed
+from incrowd.spark.warm import next_to_nothing, warmed
 
 __all__ = ["finish_shard", "pack", "part_gains", "publish_closed"]
 
@@ -87,7 +86,9 @@ def finish_shard(
     for first, stop in pairwise(bounds):
         own = compact(rows, np.arange(first, stop))
         groups = _finish(own, tree.value, cuts.value[int(part[first])], k)
-        published.append(_published(number[first:stop], groups, _said(own, tree.value, groups, publish)))
+        published.append(
+            _published(number[first:stop], groups, published_by(groups, own, tree.value, publish))
+        )
     return pa.concat_tables(published)
 
 
@@ -102,15 +103,6 @@ def _finish(rows: Rows, tree: Tree, part: Part, k: int) -> Groups:
     return split_rows(rows, tree, alone, k, 0)
 
 
-def _said(rows: Rows, tree: Tree, groups: Groups, publish: str) -> Generalizations:
-    """Return what each group publishes."""
-    if publish == "lcg":
-        return common_generalization(ancestor_rows(rows, tree), tree, groups.row_start, groups.rows)
-    if publish == "bag":
-        return Generalizations(groups.node_start, groups.nodes, smallest_counts(rows, tree, groups))
-    return Generalizations(groups.node_start, groups.nodes, np.ones(len(groups.nodes), np.int32))
-
-
 def _published(number: Ints64, groups: Groups, said: Generalizations) -> pa.Table:
     """Spell out what each row publishes."""
     start, take = gathered(said.start, list_of(groups.row_start))
@@ -120,20 +112,11 @@ def _published(number: Ints64, groups: Groups, said: Generalizations) -> pa.Tabl
 
 def _compile(publish: str) -> None:
     """Run all kernels once on next to nothing, with arrays of the very kinds that a job has."""
-    tree = Tree(
-        np.array([-1, 0, 0], np.int32),
-        np.array([0, 1, 1], np.int32),
-        np.array([1, 2], np.int32),
-        np.array([0, 0, 1], np.int32),
-        np.array([2, 1, 2], np.int32),
-        np.array([[0, 0], [1, 2]], np.int32),
-        np.array([2, 0, 0], np.int64),
-    )
+    rows, tree = next_to_nothing()
     tree = pickle.loads(pickle.dumps(tree))  # noqa: S301 - our own bytes, as a broadcast makes them
-    rows = Rows(np.arange(5), np.array([0, 0, 1, 1], np.int32), np.ones(4, np.int32))
     part = Part(np.zeros(1, np.int32), np.ones(1, np.bool_), 4)
     own = compact(rows, np.arange(4))
-    _said(own, tree, _finish(own, tree, part, 2), publish)
+    published_by(_finish(own, tree, part, 2), own, tree, publish)
     common_counts(ancestor_rows(own, tree), np.array([0, 4]), np.arange(4))
 
 

@@ -5,7 +5,7 @@ What comes to the driver is the vocabulary, on which the taxonomy is grounded, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,30 +17,17 @@ from pyspark.sql import functions as f
 
 from incrowd.errors import BadInputError, nearest
 from incrowd.logs.account import account_of_reading, account_of_units
+from incrowd.logs.items import KINDS, LOOKUPS
 from incrowd.logs.tokens import one_word_each
 from incrowd.spark.reading import Reading
 from incrowd.spark.work import Work
 from incrowd.taxonomy import Grounded
-from incrowd.text.words import (
-    LISTED,
-    OTHER,
-    STOP,
-    TERM,
-    UNLISTED,
-    Nouns,
-    find_nouns,
-    find_terms,
-    normalise,
-    split_terms,
-)
+from incrowd.text.words import TERM, normalise, split_terms
 from incrowd.transactions import Transactions
 
 __all__ = ["Gathered", "choose_items", "gather", "place_rows"]
 
-ROWS = "row bigint, leaf array<int>, times array<int>"
 LOG_ITEMS, BASKET_ITEMS = ("nouns", "terms", "queries"), ("raw",)
-_LOOKUPS: dict[str, Callable[[pa.StringArray], Nouns]] = {"nouns": find_nouns, "terms": find_terms}
-_KINDS = {LISTED: "listed", UNLISTED: "unlisted", OTHER: "other", STOP: "stop", TERM: "term"}
 _MEANINGS = "text string, occurrences long, name string, kind int"
 
 
@@ -156,14 +143,14 @@ def _words(batches: Iterable[pa.RecordBatch], *, whole: bool) -> Iterator[pa.Rec
 def _meanings(pairs: DataFrame, items: str) -> DataFrame:
     """Return the item that each distinct text stands for, or null, and what kind of word it is."""
     texts = pairs.groupBy("text").agg(f.sum("times").alias("occurrences"))
-    if items not in _LOOKUPS:
+    if items not in LOOKUPS:
         return texts.select("text", "occurrences", f.col("text").alias("name"), f.lit(TERM).alias("kind"))
     return texts.mapInArrow(partial(_look_up, items=items), _MEANINGS)
 
 
 def _look_up(batches: Iterable[pa.RecordBatch], *, items: str) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        found = _LOOKUPS[items](batch.column("text"))
+        found = LOOKUPS[items](batch.column("text"))
         name, kind = pc.cast(found.item, pa.string()), pa.array(found.kind.astype(np.int32))
         yield pa.record_batch(
             [batch.column("text"), batch.column("occurrences"), name, kind],
@@ -177,7 +164,7 @@ def _count_kinds(meanings: DataFrame) -> dict[str, int]:
         f.count("*").alias("words"), f.sum("occurrences").alias("occurrences")
     )
     rows = sorted(found.collect(), key=lambda one: int(one["kind"]))
-    return {f"{_KINDS[row['kind']]}_{what}": row[what] for what in ("words", "occurrences") for row in rows}
+    return {f"{KINDS[row['kind']]}_{what}": row[what] for what in ("words", "occurrences") for row in rows}
 
 
 def _vocabulary(meanings: DataFrame) -> pa.Array:
