@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from urllib.parse import parse_qsl
 
 import pytest
 from hypothesis import given
@@ -62,6 +63,19 @@ def refusal(call, *arguments):
 )
 def test_a_query_string(query, parameters):
     assert parameters_of_query(query) == parameters
+
+
+@given(st.text(alphabet="ab=&%+;26cé", max_size=30))
+def test_query_strings_are_read_as_the_standard_library_reads_them(query):
+    try:
+        expected = parse_qsl(query.encode().decode("ascii"), keep_blank_values=True, errors="strict")
+    except ValueError:
+        assert "the query string cannot be read" in refusal(parameters_of_query, query.encode())
+        return
+    if len(dict(expected)) < len(expected):
+        assert "more than once" in refusal(parameters_of_query, query.encode())
+    else:
+        assert list(parameters_of_query(query.encode()).items()) == expected
 
 
 @pytest.mark.parametrize(

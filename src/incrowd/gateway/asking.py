@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import unquote_plus
 
 import msgspec
 
@@ -139,12 +139,7 @@ class Reader:
 def parameters_of_query(query_string: bytes) -> dict[str, Any]:
     """Read the parameters after the question mark; each may be given once."""
     try:
-        pairs = parse_qsl(
-            query_string.decode("ascii"),
-            keep_blank_values=True,
-            errors="strict",
-            max_num_fields=MOST_PARAMETERS,
-        )
+        pairs = _pairs(query_string.decode("ascii"))
     except ValueError:
         raise bad_request(
             f"the query string cannot be read: use UTF-8, percent-encoded, and at most {MOST_PARAMETERS} parameters"
@@ -153,6 +148,18 @@ def parameters_of_query(query_string: bytes) -> dict[str, Any]:
     if len(given) < len(pairs):
         raise bad_request("a parameter is given more than once: give each only once")
     return given
+
+
+def _pairs(query: str) -> list[tuple[str, str]]:
+    """Read names and values as `urllib.parse.parse_qsl` does, which takes ten times as long where nothing is encoded."""
+    pieces = [piece.partition("=") for piece in query.split("&") if piece]
+    if len(pieces) > MOST_PARAMETERS:
+        raise ValueError("too many parameters")
+    return [(_decoded(name), _decoded(value)) for name, _, value in pieces]
+
+
+def _decoded(text: str) -> str:
+    return unquote_plus(text, errors="strict") if "%" in text or "+" in text else text
 
 
 def parameters_of_body(body: bytes) -> dict[str, Any]:

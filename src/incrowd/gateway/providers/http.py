@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-import time
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -29,6 +28,7 @@ from incrowd.gateway.providers.base import (
     plain_text,
     try_again,
 )
+from incrowd.gateway.providers.clock import Clock
 from incrowd.gateway.providers.pages import Page, Walk, plan_walk
 from incrowd.online.schema import text_of
 
@@ -36,7 +36,6 @@ __all__ = ["HttpSource"]
 
 MOST_CONNECTIONS = 100
 PROBE_SECONDS = 1.0
-A_MOMENT = 0.001
 MOST_ADDRESSES = 1024  # that are kept ready: what is asked again is not quoted and parsed again
 TRY_AGAIN = frozenset({502, 503, 504})
 OK = 200
@@ -66,14 +65,17 @@ class HttpSource:
         self._begin_walk = plan_walk(config.pages)
         self._find_rows = compile_pointer(config.rows)
         self._find_truncated = None if config.truncated is None else compile_pointer(config.truncated)
-        self._timeout = _timeout(config.timeout, config.timeout)
+        self._clock = Clock(config.timeout)
         self._session = _open_session(config)
         self._known_address = lru_cache(MOST_ADDRESSES)(self._with_query)
 
-    def fetch(self, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Awaitable[Fetched]:
+    async def fetch(self, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Fetched:
         """Return all rows for what is sent, or what came of them before a budget or the provider ended it."""
-        until = time.monotonic() + self._config.timeout
-        return self._read_pages(sent, self._let_through(headers) if headers else None, until)
+        try:
+            with self._clock.limit():
+                return await self._read_pages(sent, self._let_through(headers) if headers else None)
+        except TimeoutError:
+            raise ProviderError.late(self._config.timeout) from None
 
     async def ready(self) -> bool:
         """Tell whether somebody listens there; nothing is asked."""
@@ -98,9 +100,7 @@ class HttpSource:
             name: named[name] for name in self._forward & named.keys() if name not in self._session.headers
         }
 
-    async def _read_pages(
-        self, sent: Mapping[str, Any], headers: dict[str, str] | None, until: float
-    ) -> Fetched:
+    async def _read_pages(self, sent: Mapping[str, Any], headers: dict[str, str] | None) -> Fetched:
         texts = {} if self._method == "POST" else _texts(sent)
         walk = self._begin_walk(self._url, texts)
         budget = self._config.budget
@@ -109,7 +109,7 @@ class HttpSource:
         missing, more = "", True
         while more and not missing:
             body = _json({**sent, **walk.parameters}) if self._method == "POST" else None
-            ask = partial(self._ask, self._address(texts, walk), body, headers, budget.bytes - nbytes, until)
+            ask = partial(self._ask, self._address(texts, walk), body, headers, budget.bytes - nbytes)
             answer, links = await try_again(ask, self._config.retries)
             if answer is None:
                 missing = f"{OVER_BUDGET} {budget.bytes} bytes"
@@ -136,21 +136,15 @@ class HttpSource:
         return self._url.extend_query(parameters)
 
     async def _ask(
-        self, url: URL, body: bytes | None, headers: dict[str, str] | None, most: int, until: float
+        self, url: URL, body: bytes | None, headers: dict[str, str] | None, most: int
     ) -> tuple[bytes | None, Sequence[str]]:
         """Make one request; return the answer (None if it is too large) and its links.
 
         Nothing that aiohttp says is passed on: it quotes addresses and answers.
         """
-        seconds = until - time.monotonic()
-        if seconds <= 0:
-            raise ProviderError.late(self._config.timeout)
-        # Nearly all requests are the first of their fetch, and have all its time.
-        whole = seconds > self._config.timeout - A_MOMENT
-        timeout = self._timeout if whole else _timeout(seconds, self._config.timeout)
         try:
             response = await self._session.request(
-                self._method, url, data=body, headers=headers, allow_redirects=False, timeout=timeout
+                self._method, url, data=body, headers=headers, allow_redirects=False
             )
             try:
                 _check_status(response.status)
@@ -165,8 +159,6 @@ class HttpSource:
             ) from None
         except aiohttp.ConnectionTimeoutError:
             raise TryAgainError(ProviderError.late(self._config.timeout / 2)) from None
-        except TimeoutError:
-            raise ProviderError.late(self._config.timeout) from None
         except aiohttp.ClientConnectorError:
             raise TryAgainError(ProviderError.unreachable()) from None
         except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, ConnectionError):
@@ -196,13 +188,10 @@ def _open_session(config: HttpProvider) -> aiohttp.ClientSession:
         cookie_jar=aiohttp.DummyCookieJar(),
         headers=OUR_HEADERS | (JSON_BODY if config.send == "json" else {}) | own,
         auto_decompress=True,
+        # Half of a fetch's time to get a connection; the clock keeps the whole.
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=config.timeout / 2),
         trust_env=False,
     )
-
-
-def _timeout(left: float, whole: float) -> aiohttp.ClientTimeout:
-    """Return how long a request may take: what is left of a fetch's time, and half of it all to get a connection."""
-    return aiohttp.ClientTimeout(total=left, sock_connect=whole / 2)
 
 
 def _tls_context(tls: ClientTls | None) -> ssl.SSLContext | bool:
