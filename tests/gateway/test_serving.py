@@ -139,6 +139,13 @@ def test_the_gateways_own_certificate_is_the_configured_one(gateway):
     assert (reply.status, reply.json) == (200, {"status": "alive"})
 
 
+def test_head_is_answered_with_the_length_and_without_a_body(gateway):
+    whole = gateway.ask("/openapi.json", key=None)
+    head = gateway.request("HEAD", "/openapi.json", key=None)
+    assert (head.status, head.body) == (200, b"")
+    assert head.headers["content-length"] == whole.headers["content-length"] == str(len(whole.body))
+
+
 def test_plain_http_is_not_served_on_the_tls_port(gateway):
     connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=10)
     with pytest.raises((OSError, http.client.HTTPException)):

@@ -7,6 +7,7 @@ import contextlib
 import gc
 import time
 from collections.abc import Coroutine
+from typing import NamedTuple
 
 from incrowd.errors import IncrowdError
 from incrowd.gateway.exchange import Receive, Reply, Request, Scope, Send, respond
@@ -20,12 +21,23 @@ from incrowd.gateway.watch import Watch
 __all__ = ["Gateway"]
 
 LOOK_INTERVAL = 0.5
-COUNT_INTERVAL = 0.25
+COUNT_INTERVAL = 0.1
 EXPIRY_INTERVAL = 3600.0
 LAST_GUESTS = 60.0
 """Seconds that requests may still take with a configuration that was replaced."""
 COLLECT_AFTER = (10_000, 20, 50)
 """When to look for garbage: each request leaves a little, and every look has its price."""
+
+
+class _Answered(NamedTuple):
+    """What is logged and counted about a request."""
+
+    ended: float
+    id: str
+    route: str
+    status: int
+    code: str
+    seconds: float
 
 
 class Gateway:
@@ -47,6 +59,7 @@ class Gateway:
         self._journal = journal
         self._site = Site(prepared, watch)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._answered: list[_Answered] = []
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Coroutine[None, None, None]:
         """Serve one request, or the server's start and end."""
@@ -71,7 +84,7 @@ class Gateway:
         for task in list(self._tasks):
             task.cancel()
         await self._site.service.close()
-        self._watch.add_up()
+        self._add_up()
         await send({"type": "lifespan.shutdown.complete"})
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:
@@ -88,7 +101,22 @@ class Gateway:
     async def _count(self) -> None:
         while True:
             await asyncio.sleep(COUNT_INTERVAL)
-            self._watch.add_up()
+            self._add_up()
+
+    def _add_up(self) -> None:
+        """Log and count the requests of late: at once they take a fourth of what they would take one by one."""
+        answered, self._answered = self._answered, []
+        for each in answered:
+            self._watch.request(each.route, each.status, each.seconds)
+            self._journal.request(
+                each.ended,
+                request=each.id,
+                route=each.route,
+                status=each.status,
+                code=each.code,
+                ms=round(each.seconds * 1e3, 3),
+            )
+        self._watch.add_up()
 
     async def _look_for_news(self) -> None:
         """Serve what the parent prepares anew; what cannot be opened is logged, and the old stays."""
@@ -124,14 +152,10 @@ class Gateway:
             await respond(send, reply, request)
         finally:
             site.leave()
-        self._note_request(
-            request, site.route(request.path), reply.status, code, time.perf_counter() - started
+        seconds = time.perf_counter() - started
+        self._answered.append(
+            _Answered(time.time(), request.id, site.route(request.path), reply.status, code, seconds)
         )
-
-    def _note_request(self, request: Request, route: str, status: int, code: str, seconds: float) -> None:
-        self._watch.request(route, status, seconds)
-        ms = round(seconds * 1e3, 3)
-        self._journal.info("request", request=request.id, route=route, status=status, code=code, ms=ms)
 
     def _problem(self, error: Exception, request: Request) -> Problem:
         """Return what the person is told about an error, and tell whoever runs the gateway the rest."""

@@ -55,13 +55,17 @@ class Asking:
     limit: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Told:
-    """What a provider is told in place of a query, and what the person is told about that (as JSON)."""
+    """What a provider is told in place of a query, and what the person is told about that (as JSON).
+
+    The errand is what the provider made of it when it was first asked.
+    """
 
     decision: Decision
     sent: Mapping[str, Any] = field(repr=False)
     privacy: msgspec.Raw = field(repr=False)
+    errand: Any = field(default=None, repr=False)
 
 
 @dataclass(slots=True, eq=False)

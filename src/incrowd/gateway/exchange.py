@@ -22,15 +22,13 @@ BODY_SECONDS = 30.0
 SERIES = secrets.token_hex(6)
 """How the ids of this process' requests begin."""
 _numbers = itertools.count(1)
-ALWAYS = (
-    (b"cache-control", b"no-store"),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-)
+ALWAYS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 
 
 class Request:
     """What came in, read no further than needed."""
+
+    __slots__ = ("_headers", "_largest_body", "_receive", "id", "method", "path", "query")
 
     def __init__(self, scope: Scope, receive: Receive, largest_body: int) -> None:
         self.id = f"{SERIES}-{next(_numbers):x}"  # it finds a log line and opens nothing
@@ -92,16 +90,11 @@ class Reply:
 
 
 async def respond(send: Send, reply: Reply, request: Request) -> None:
-    """Send the reply to a request."""
-    headers = [
-        (b"content-type", reply.kind),
-        (b"content-length", b"%d" % len(reply.body)),
-        (b"incrowd-request", request.id.encode("latin-1")),
-        *ALWAYS,
-    ]
+    """Send the reply to a request; the server adds its length, and keeps the body back if only the head was asked for."""
+    headers = [(b"content-type", reply.kind), (b"incrowd-request", request.id.encode("latin-1")), *ALWAYS]
     if reply.headers:
         headers += [
             (name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers.items()
         ]
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else reply.body})
+    await send({"type": "http.response.body", "body": reply.body})

@@ -238,6 +238,11 @@ class Journal:
         """Tell what happens every day."""
         self._tell("info", event, fields)
 
+    def request(self, ended: float, **fields: Unpack[Fields]) -> None:
+        """Tell of a request that was answered some time ago."""
+        if self.threshold <= logging.INFO:
+            self._write(Entry(ended, "info", "request", fields))
+
     def warning(self, event: str, **fields: Unpack[Fields]) -> None:
         """Tell what somebody should look at."""
         self._tell("warning", event, fields)

@@ -138,7 +138,7 @@ class Service:
             told = _told(question, self._decided(decision), person, route)
         else:
             self._watch.decided(told.decision, time.perf_counter() - started)
-        fetched = await self._fetch(route.provider, told.sent, headers)
+        fetched = await self._fetch(route.provider, told, headers)
         asking = question.asking
         if len(fetched.rows) < MANY_ROWS:
             answer = _narrow(fetched, asking)
@@ -168,23 +168,26 @@ class Service:
             raise refused(decision.reason)
         return decision
 
-    def _fetch(self, name: str, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Awaitable[Fetched]:
+    def _fetch(self, name: str, told: Told, headers: Mapping[str, str]) -> Awaitable[Fetched]:
         """Ask the provider, or the cache if it was asked the same lately."""
         if self._cache is None:
-            return self._fetch_now(name, sent, headers)
+            return self._fetch_now(name, told, headers)
 
         async def fetch() -> tuple[Fetched, int]:
-            fetched = await self._fetch_now(name, sent, headers)
+            fetched = await self._fetch_now(name, told, headers)
             return fetched, fetched.nbytes
 
-        key = cache_key(name, sent, headers)
+        key = cache_key(name, told.sent, headers)
         self._watch.cache(found=self._cache.get(key) is not None)
         return self._cache.get_or_fetch(key, fetch)
 
-    async def _fetch_now(self, name: str, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Fetched:
+    async def _fetch_now(self, name: str, told: Told, headers: Mapping[str, str]) -> Fetched:
         started = time.perf_counter()
+        provider = self._providers[name]
         try:
-            fetched = await self._providers[name].fetch(sent, headers)
+            if told.errand is None:
+                told.errand = provider.prepare(told.sent)
+            fetched = await provider.fetch(told.errand, headers)
         except ProviderError as error:
             self._watch.provider_failed(name, error.code, time.perf_counter() - started)
             raise Problem(error.code, str(error)) from None

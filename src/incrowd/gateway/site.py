@@ -118,7 +118,8 @@ class Site:
 
     async def _page(self, _request: Request) -> Reply:
         body, policy = render_page(self.config)
-        return Reply(body, kind=b"text/html; charset=utf-8", headers={"content-security-policy": policy})
+        headers = {"content-security-policy": policy, "referrer-policy": "no-referrer"}
+        return Reply(body, kind=b"text/html; charset=utf-8", headers=headers)
 
     async def _openapi(self, _request: Request) -> Reply:
         return Reply(self._api)

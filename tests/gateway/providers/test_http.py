@@ -121,7 +121,7 @@ def test_a_header_that_would_break_the_request_is_an_error(upstream):
 def test_cookies_are_not_kept_and_connections_are(upstream):
     async def thrice(provider):
         for _ in range(3):
-            await provider.fetch({}, {})
+            await provider.fetch(provider.prepare({}), {})
 
     # By name, because cookie jars leave hosts that are numbers alone anyway.
     using(http(upstream, url=upstream.url.replace("127.0.0.1", "localhost")), thrice)
@@ -197,16 +197,16 @@ def test_a_passing_fault_is_survived_by_the_identical_request(upstream, send, fa
 
 def test_a_provider_that_is_down_cannot_be_reached_and_comes_back(upstream):
     async def down_and_up(provider):
-        await provider.fetch({}, {})
+        await provider.fetch(provider.prepare({}), {})
         assert await provider.ready()
         upstream.steer("down")
         assert not await provider.ready()
         with pytest.raises(Exception, match="cannot be reached") as caught:
-            await provider.fetch({"county": SECRET}, {})
+            await provider.fetch(provider.prepare({"county": SECRET}), {})
         assert (caught.value.code, caught.value.status) == ("provider_error", 502)
         upstream.steer()
         assert await provider.ready()
-        return await provider.fetch({}, {})
+        return await provider.fetch(provider.prepare({}), {})
 
     assert using(http(upstream, retries=1), down_and_up).rows == ROWS
 
@@ -239,7 +239,7 @@ def test_a_fetch_that_is_cancelled_stops(upstream):
     upstream.steer("slow", seconds=5.0)
 
     async def cancel(provider):
-        task = asyncio.create_task(provider.fetch({}, {}))
+        task = asyncio.create_task(provider.fetch(provider.prepare({}), {}))
         await asyncio.sleep(0.1)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -129,8 +129,8 @@ def test_what_has_no_text_is_not_asked_for(people, value):
 def test_after_an_error_the_connection_serves_on(people):
     async def twice(provider):
         with pytest.raises(ProviderError):
-            await provider.fetch({"age": SECRET}, {})
-        return await provider.fetch({}, {}), len(sessions(people))
+            await provider.fetch(provider.prepare({"age": SECRET}), {})
+        return await provider.fetch(provider.prepare({}), {}), len(sessions(people))
 
     fetched, connections = using(of_people(people), twice)
     assert (fetched.rows, connections) == (PEOPLE, 1)
@@ -193,8 +193,12 @@ def test_the_budget_in_bytes_ends_the_fetch_and_the_query(postgres):
     postgres.execute("CREATE VIEW wide AS SELECT repeat('x', 1000000) AS text FROM generate_series(1, 500)")
 
     async def fetch_and_look(provider):
-        fetched = await provider.fetch({}, {})
-        return fetched, sessions(postgres), (await provider.fetch({"text": "none"}, {})).rows
+        fetched = await provider.fetch(provider.prepare({}), {})
+        return (
+            fetched,
+            sessions(postgres),
+            (await provider.fetch(provider.prepare({"text": "none"}), {})).rows,
+        )
 
     config = table(postgres, "wide", columns=("text",), budget=Budget(bytes=3_500_000), timeout=30.0)
     fetched, activity, after = using(config, fetch_and_look)
@@ -226,14 +230,14 @@ def wait_until(condition, seconds=10):
 
 def test_a_server_that_hangs_is_given_up_in_time(people):
     async def freeze(provider):
-        await provider.fetch({}, {})
+        await provider.fetch(provider.prepare({}), {})
         people.freeze()
         begun = time.monotonic()
         try:
             with pytest.raises(ProviderError) as connected:
-                await provider.fetch({"county": SECRET}, {})
+                await provider.fetch(provider.prepare({"county": SECRET}), {})
             with pytest.raises(ProviderError) as connecting:
-                await provider.fetch({"county": SECRET}, {})
+                await provider.fetch(provider.prepare({"county": SECRET}), {})
             assert not await provider.ready()
             took = time.monotonic() - begun
         finally:
@@ -241,7 +245,7 @@ def test_a_server_that_hangs_is_given_up_in_time(people):
         assert {connected.value.code, connecting.value.code} == {"provider_timeout"}
         assert "0.4 seconds" in str(connecting.value)  # a half is for connecting, and there is no other try
         assert took < 5
-        return await provider.fetch({}, {})
+        return await provider.fetch(provider.prepare({}), {})
 
     assert using(of_people(people, timeout=0.8, retries=0), freeze).rows == PEOPLE
 
@@ -250,20 +254,20 @@ def test_a_database_that_is_down_cannot_be_reached_and_comes_back(people):
     async def down_and_up(provider):
         assert not await provider.ready()
         with pytest.raises(ProviderError, match="cannot be reached") as caught:
-            await provider.fetch({"county": SECRET}, {})
+            await provider.fetch(provider.prepare({"county": SECRET}), {})
         assert (caught.value.code, caught.value.status) == ("provider_error", 502)
         people.start()
         assert await provider.ready()
-        fetched = await provider.fetch({}, {})
+        fetched = await provider.fetch(provider.prepare({}), {})
         people.stop()
         assert not await provider.ready()
         people.start()
         again = await asyncio.gather(
-            *(provider.fetch({}, {}) for _ in range(9))
+            *(provider.fetch(provider.prepare({}), {}) for _ in range(9))
         )  # with connections gone stale
         people.stop()
         people.start()
-        again.append(await provider.fetch({}, {}))
+        again.append(await provider.fetch(provider.prepare({}), {}))
         return [one.rows for one in (fetched, *again)]
 
     people.stop()
@@ -278,7 +282,7 @@ def test_no_more_connections_are_made_than_allowed(people):
     people.execute(SLOW.format(0.05).encode())
 
     async def crowd(provider):
-        fetches = [asyncio.create_task(provider.fetch({}, {})) for _ in range(8)]
+        fetches = [asyncio.create_task(provider.fetch(provider.prepare({}), {})) for _ in range(8)]
         await asyncio.sleep(0.2)
         open_at_once = len(sessions(people))
         await asyncio.gather(*fetches)
@@ -292,7 +296,9 @@ def test_waiting_for_a_connection_counts_as_time(people):
     people.execute(SLOW.format(0.2).encode())
 
     async def crowd(provider):
-        return await asyncio.gather(*(provider.fetch({}, {}) for _ in range(4)), return_exceptions=True)
+        return await asyncio.gather(
+            *(provider.fetch(provider.prepare({}), {}) for _ in range(4)), return_exceptions=True
+        )
 
     config = table(people, "slow", columns=("id", "nap"), connections=1, timeout=1.0)
     first, *others = using(config, crowd)
@@ -304,7 +310,7 @@ def test_a_fetch_that_is_cancelled_stops_and_others_go_on(people):
     people.execute(SLOW.format(5).encode())
 
     async def cancel(provider):
-        task = asyncio.create_task(provider.fetch({}, {}))
+        task = asyncio.create_task(provider.fetch(provider.prepare({}), {}))
         await asyncio.sleep(0.3)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -319,7 +325,7 @@ def test_a_provider_closed_during_a_fetch_lets_its_connection_go_afterwards(peop
     people.execute(SLOW.format(0.1).encode())
 
     async def close_early(provider):
-        task = asyncio.create_task(provider.fetch({}, {}))
+        task = asyncio.create_task(provider.fetch(provider.prepare({}), {}))
         await asyncio.sleep(0.15)
         await provider.close()
         return (await task).complete, list(provider._idle)

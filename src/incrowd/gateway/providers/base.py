@@ -94,7 +94,10 @@ class Fetched:
 class Provider(Protocol):
     """Somebody who has rows and is not trusted with the query."""
 
-    def fetch(self, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Awaitable[Fetched]:
+    def prepare(self, sent: Mapping[str, Any]) -> Any:
+        """Return an errand: how to ask for what is sent. It is good for any number of times."""
+
+    def fetch(self, errand: Any, headers: Mapping[str, str]) -> Awaitable[Fetched]:
         """Return all rows for the generalized query, or a `Fetched` that says what is missing."""
 
     async def ready(self) -> bool:
@@ -111,14 +114,12 @@ def plain_text(name: str, value: object) -> str:
     return text_of(value)
 
 
-async def try_again(attempt: Callable[[], Awaitable[Result]], retries: int) -> Result:
-    """Make an attempt, and the very same again after a short while where that may help."""
-    failures = 0
-    while True:
+async def try_again(attempt: Callable[[], Awaitable[Result]], retries: int, failure: TryAgainError) -> Result:
+    """Make an attempt that failed again, the very same, after a short while; raise the last one's problem if none succeeds."""
+    for number in range(retries):
+        await asyncio.sleep(BACKOFF_SECONDS * 2**number * random.uniform(0.5, 1.0))  # noqa: S311
         try:
             return await attempt()
-        except TryAgainError as failure:
-            if failures >= retries:
-                raise failure.problem from None
-        await asyncio.sleep(BACKOFF_SECONDS * 2**failures * random.uniform(0.5, 1.0))  # noqa: S311
-        failures += 1
+        except TryAgainError as another:
+            failure = another
+    raise failure.problem from None

@@ -24,7 +24,7 @@ class Clock:
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._running: dict[_Limit, None] = {}  # in the order of their beginnings
         self._timer: asyncio.TimerHandle | None = None
 
@@ -34,10 +34,10 @@ class Clock:
 
     def begin(self, limit: _Limit) -> float:
         """Watch over somebody; return when their time is up."""
-        until = self._loop.time() + self.seconds
+        until = self.loop.time() + self.seconds
         self._running[limit] = None
         if self._timer is None:
-            self._timer = self._loop.call_at(until, self._look)
+            self._timer = self.loop.call_at(until, self._look)
         return until
 
     def end(self, limit: _Limit) -> None:
@@ -48,8 +48,8 @@ class Clock:
         """Interrupt whoever is late, and come back when the next one is."""
         self._timer = None
         for limit in list(self._running):
-            if limit.until > self._loop.time():
-                self._timer = self._loop.call_at(limit.until, self._look)
+            if limit.until > self.loop.time():
+                self._timer = self.loop.call_at(limit.until, self._look)
                 return
             self.end(limit)
             limit.interrupt()
@@ -65,7 +65,7 @@ class _Limit:
         self._is_late = False
 
     def __enter__(self) -> None:
-        task: asyncio.Task[Any] | None = asyncio.current_task()
+        task: asyncio.Task[Any] | None = asyncio.current_task(self._clock.loop)
         if task is None:
             raise RuntimeError("only a task can be interrupted")
         self._task = task

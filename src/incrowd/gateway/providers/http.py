@@ -10,7 +10,8 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import Mapping, Sequence
-from functools import lru_cache, partial
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -36,7 +37,6 @@ __all__ = ["HttpSource"]
 
 MOST_CONNECTIONS = 100
 PROBE_SECONDS = 1.0
-MOST_ADDRESSES = 1024  # that are kept ready: what is asked again is not quoted and parsed again
 TRY_AGAIN = frozenset({502, 503, 504})
 OK = 200
 REDIRECTS = range(300, 400)
@@ -46,6 +46,15 @@ JSON_BODY = {"content-type": "application/json"}
 
 _encode = msgspec.json.Encoder(enc_hook=text_of).encode
 _decode = msgspec.json.Decoder().decode
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Errand:
+    """What is sent, by itself and as texts, and the address of the first page."""
+
+    sent: Mapping[str, Any]
+    texts: dict[str, str]
+    first: URL
 
 
 class HttpSource:
@@ -67,13 +76,17 @@ class HttpSource:
         self._find_truncated = None if config.truncated is None else compile_pointer(config.truncated)
         self._clock = Clock(config.timeout)
         self._session = _open_session(config)
-        self._known_address = lru_cache(MOST_ADDRESSES)(self._with_query)
 
-    async def fetch(self, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Fetched:
+    def prepare(self, sent: Mapping[str, Any]) -> Errand:
+        """Return what is sent as it stands in addresses and bodies, and where the first page is."""
+        texts = {} if self._method == "POST" else _texts(sent)
+        return Errand(sent, texts, self._address(texts, self._begin_walk(self._url, texts)))
+
+    async def fetch(self, errand: Errand, headers: Mapping[str, str]) -> Fetched:
         """Return all rows for what is sent, or what came of them before a budget or the provider ended it."""
         try:
             with self._clock.limit():
-                return await self._read_pages(sent, self._let_through(headers) if headers else None)
+                return await self._read_pages(errand, self._let_through(headers) if headers else None)
         except TimeoutError:
             raise ProviderError.late(self._config.timeout) from None
 
@@ -100,17 +113,21 @@ class HttpSource:
             name: named[name] for name in self._forward & named.keys() if name not in self._session.headers
         }
 
-    async def _read_pages(self, sent: Mapping[str, Any], headers: dict[str, str] | None) -> Fetched:
-        texts = {} if self._method == "POST" else _texts(sent)
-        walk = self._begin_walk(self._url, texts)
+    async def _read_pages(self, errand: Errand, headers: dict[str, str] | None) -> Fetched:
+        url = errand.first
+        walk = self._begin_walk(self._url, errand.texts)
         budget = self._config.budget
         rows: list[dict[str, Any]] = []
         nbytes = pages = 0
         missing, more = "", True
         while more and not missing:
-            body = _json({**sent, **walk.parameters}) if self._method == "POST" else None
-            ask = partial(self._ask, self._address(texts, walk), body, headers, budget.bytes - nbytes)
-            answer, links = await try_again(ask, self._config.retries)
+            body = _json({**errand.sent, **walk.parameters}) if self._method == "POST" else None
+            left = budget.bytes - nbytes
+            try:
+                answer, links = await self._ask(url, body, headers, left)
+            except TryAgainError as failure:
+                ask = partial(self._ask, url, body, headers, left)
+                answer, links = await try_again(ask, self._config.retries, failure)
             if answer is None:
                 missing = f"{OVER_BUDGET} {budget.bytes} bytes"
                 break
@@ -118,6 +135,8 @@ class HttpSource:
             pages += 1
             page, truncated = self._read(answer, links)
             more = walk.advance(page)
+            if more:
+                url = self._address(errand.texts, walk)
             rows += page.rows
             missing = "the provider says that it has more rows" if truncated else walk.missing
             if len(rows) > budget.rows:
@@ -129,11 +148,7 @@ class HttpSource:
         """Return where the walk's next request goes."""
         if walk.link or self._method == "POST":
             return walk.link or self._url
-        asked = {**texts, **_texts(walk.parameters)} if walk.parameters else texts
-        return self._known_address(*asked.items())
-
-    def _with_query(self, *parameters: tuple[str, str]) -> URL:
-        return self._url.extend_query(parameters)
+        return self._url.extend_query({**texts, **_texts(walk.parameters)} if walk.parameters else texts)
 
     async def _ask(
         self, url: URL, body: bytes | None, headers: dict[str, str] | None, most: int

@@ -12,6 +12,7 @@ import os
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache, partial
 from typing import Any, cast
@@ -73,6 +74,14 @@ class _PaddedLoader(TextLoader):
         return super().load(bytes(data).rstrip(b" "))
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Errand:
+    """A statement and its values."""
+
+    query: bytes
+    values: list[str]
+
+
 class PostgresSource:
     """A table in PostgreSQL. It is connected to when it is first needed, and again when it was away.
 
@@ -90,13 +99,19 @@ class PostgresSource:
         self._idle: list[Connection] = []
         self._closed = False
 
-    async def fetch(self, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Fetched:  # noqa: ARG002
+    def prepare(self, sent: Mapping[str, Any]) -> Errand:
+        """Return the statement for what is sent, and its values."""
+        return Errand(self._query(tuple(sent)), [plain_text(name, value) for name, value in sent.items()])
+
+    async def fetch(self, errand: Errand, headers: Mapping[str, str]) -> Fetched:  # noqa: ARG002
         """Return all rows that equal what is sent, or as many as the budget allows. No header is passed on."""
-        query = self._query(tuple(sent))
-        values = [plain_text(name, value) for name, value in sent.items()]
         try:
             async with asyncio.timeout(self._config.timeout) as clock, self._places:
-                return await try_again(partial(self._read, query, values, clock), self._config.retries)
+                read = partial(self._read, errand, clock)
+                try:
+                    return await read()
+                except TryAgainError as failure:
+                    return await try_again(read, self._config.retries, failure)
         except TimeoutError:
             raise ProviderError.late(self._config.timeout) from None
 
@@ -122,11 +137,11 @@ class PostgresSource:
         while self._idle:
             await self._idle.pop().close()
 
-    async def _read(self, query: bytes, values: list[str], clock: asyncio.Timeout) -> Fetched:
+    async def _read(self, errand: Errand, clock: asyncio.Timeout) -> Fetched:
         """Make one attempt; a connection that breaks may have been an old one, so those are let go with it."""
         try:
             async with self._connection(clock) as connection:
-                return await self._stream(connection, query, values)
+                return await self._stream(connection, errand)
         except psycopg.errors.QueryCanceled:
             raise TimeoutError from None
         except psycopg.DataError:
@@ -143,12 +158,12 @@ class PostgresSource:
         except UnicodeError:
             raise ProviderError("a text in PostgreSQL or in the query is not proper Unicode") from None
 
-    async def _stream(self, connection: Connection, query: bytes, values: list[str]) -> Fetched:
+    async def _stream(self, connection: Connection, errand: Errand) -> Fetched:
         """Take row by row, and no more than the budget."""
         budget = self._config.budget
         rows: list[dict[str, Any]] = []
         nbytes = 0
-        stream = connection.cursor().stream(query, values, size=ROWS_AT_ONCE)
+        stream = connection.cursor().stream(errand.query, errand.values, size=ROWS_AT_ONCE)
         missing = ""
         async with aclosing(cast("AsyncGenerator[DictRow]", stream)):
             async for row in stream:
