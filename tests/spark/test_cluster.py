@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -103,12 +104,12 @@ def test_a_million_lines_with_an_executor_killed_give_the_local_release(tmp_path
 def test_a_worker_lost_for_good_leaves_a_whole_release_or_none(tmp_path):
     log = tmp_path / "log.tsv"
     write_log(log, lines=20_000, seed=9)
-    run_job(Job(log, tmp_path / "local", 5, method="partition"), Quiet())
-    settings = {"spark.incrowd.shard": "100"}
+    run_job(Job(log, tmp_path / "local", 5, method="flock"), Quiet())
+    settings = {"spark.incrowd.shard": "20000"}
     with cluster(tmp_path / "cluster", **settings) as running:
         with (
             holding_kernels() as go_on,
-            run_on(running, log, "--out", tmp_path / "out", "--k", 5, "--method", "partition") as job,
+            run_on(running, log, "--out", tmp_path / "out", "--k", 5, "--method", "flock") as job,
         ):
             executor, worker = a_shard_runs(running)
             os.kill(worker, signal.SIGKILL)
@@ -160,6 +161,24 @@ def test_a_master_that_is_no_address_is_refused(tmp_path):
     assert lines == [
         "incrowd: master must look like spark://HOST:7077, yarn, k8s://ADDRESS or local[2] (got 'foo://x')"
     ]
+
+
+@pytest.mark.parametrize(
+    "master", ["spark://127.0.0.1:1", "spark://127.0.0.1:1,127.0.0.1:2", "spark://127.0.0.1"]
+)
+def test_a_master_that_does_not_listen_is_said_at_once(tmp_path, master):
+    (tmp_path / "log").write_text("a\tb\n", encoding="utf-8")
+    began = time.monotonic()
+    code, lines = command(
+        *(tmp_path / "log", "--out", tmp_path / "out", "--k", 5, "--method", "partition"),
+        *("--engine", "spark", "--master", master),
+    )
+    assert code == 2
+    assert lines == [
+        f"incrowd: nobody listens at {master}: start the master, or give its address with --master"
+    ]
+    assert time.monotonic() - began < 30
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_engine_that_is_not_there_is_refused(tmp_path):

@@ -201,6 +201,24 @@ def test_an_output_that_exists_is_refused(tmp_path):
 
 
 @pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("setting", "line"),
+    [
+        ("many", "spark.incrowd.shard must be a whole number of records, 1 or more (got 'many')"),
+        ("0", "spark.incrowd.shard must be a whole number of records, 1 or more (got '0')"),
+        ("500", "spark.incrowd.shard must be at least 10,800 for flock with k = 5 (got 500)"),
+    ],
+)
+def test_a_shard_that_cannot_be_is_refused_before_anything_is_read(spark, tmp_path, setting, line):
+    spark.conf.set("spark.incrowd.shard", setting)
+    try:
+        with pytest.raises(BadInputError) as caught:
+            run_spark_job(Job(tmp_path / "no.tsv", tmp_path / "out", 5, method="flock"), Quiet())
+    finally:
+        spark.conf.unset("spark.incrowd.shard")
+    assert str(caught.value) == line
+
+
 def test_a_path_that_does_not_exist(tmp_path):
     with pytest.raises(BadInputError, match=r"input .*nothing\.tsv does not exist"):
         run_spark_job(Job(tmp_path / "nothing.tsv", tmp_path / "out", 4, method="partition"), Quiet())

@@ -13,9 +13,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'incrowd[spark]'")
-
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType
 
@@ -29,7 +26,6 @@ from incrowd.spark import flock_alike, flock_measure, flock_splits, flock_steps,
 from incrowd.taxonomy import Grounded, balanced, ground
 from incrowd.transactions import Transactions
 
-pytest_plugins = ["conftest_flock"]
 local = import_module("incrowd.methods.flock")
 on_spark = import_module("incrowd.spark.flock")
 Published = dict[int, tuple[list[int], list[int]]]
@@ -91,8 +87,8 @@ def watched(monkeypatch) -> SimpleNamespace:
         seen.collected.append((frame.schema, len(lines)))
         return lines
 
-    def splitting(*arguments):
-        found = split(*arguments)
+    def splitting(*arguments, **sizes):
+        found = split(*arguments, **sizes)
         parts = found.select("part", "row").toArrow()
         rows = Counter()
         for part, members in zip(*(parts.column(name).to_pylist() for name in ("part", "row")), strict=True):
@@ -114,14 +110,14 @@ def watched(monkeypatch) -> SimpleNamespace:
     ids=["5 partitions", "1 partition"],
 )
 def test_small_shards_give_the_same_records(  # noqa: PLR0917 - fixtures
-    flock_spark, tmp_path, monkeypatch, watched, k, specificity, shard, partitions
+    spark, tmp_path, monkeypatch, watched, k, specificity, shard, partitions
 ):
     """Several blocks and neighbourhoods, cut on Spark more than once; nothing of a row comes to the driver."""
     set_sizes(monkeypatch, BLOCK=20, LEAST_GROUPS=6, NEIGHBOURHOOD=24, ROUNDS=2)
     data = made_rows(300, seed=k)
     expected = locally(data, k=k, specificity=specificity)
     order = random.Random(k).sample(range(len(expected)), len(expected))
-    rows = frame(flock_spark, data, order).repartition(partitions)
+    rows = frame(spark, data, order).repartition(partitions)
     assert on_cluster(rows, data, tmp_path, k=k, specificity=specificity, shard=shard) == expected
     assert len(watched.parts) == 3
     assert all(len(parts) > 1 and max(parts) <= shard for parts in watched.parts)
@@ -133,20 +129,20 @@ def test_small_shards_give_the_same_records(  # noqa: PLR0917 - fixtures
 
 
 @pytest.mark.slow
-def test_the_nouns_of_a_log(flock_spark, tmp_path, monkeypatch, watched):
+def test_the_nouns_of_a_log(spark, tmp_path, monkeypatch, watched):
     """4,000 made-up people in shards of 1,000."""
     set_sizes(monkeypatch, BLOCK=500, LEAST_GROUPS=50, NEIGHBOURHOOD=500, ROUNDS=1)
     write_log(tmp_path / "log.tsv", users=4_000, seed=2)
     transactions = ic.read_log(tmp_path / "log.tsv").transactions()
     data = ground(transactions, ic.wordnet(transactions))
-    rows = frame(flock_spark, data).repartition(5)
+    rows = frame(spark, data).repartition(5)
     found = on_cluster(rows, data, tmp_path / "work", k=5, specificity=0.8, shard=1_000)
     assert found == locally(data, k=5, specificity=0.8)
     assert all(len(parts) >= 4 and max(parts) <= 1_000 for parts in watched.parts)
 
 
 @pytest.mark.parametrize("others", [0, 1, 4])
-def test_rows_that_are_the_same(flock_spark, tmp_path, monkeypatch, others):
+def test_rows_that_are_the_same(spark, tmp_path, monkeypatch, others):
     """Kinds of 3 to 8 rows; those few rows that are like none pull the last kind back."""
     set_sizes(monkeypatch, ROUNDS=1)
     kinds = [[f"i{n}", f"i{n + 1}"] for n in range(6)]
@@ -155,14 +151,14 @@ def test_rows_that_are_the_same(flock_spark, tmp_path, monkeypatch, others):
     random.Random(3).shuffle(rows)
     transactions = Transactions.from_rows(rows)
     data = ground(transactions, balanced(transactions, 2))
-    found = on_cluster(frame(flock_spark, data), data, tmp_path, k=3, specificity=0.8, shard=10_000)
+    found = on_cluster(frame(spark, data), data, tmp_path, k=3, specificity=0.8, shard=10_000)
     assert found == locally(data, k=3, specificity=0.8)
 
 
-def test_kinds_of_rows_that_share_a_digest(flock_spark):
+def test_kinds_of_rows_that_share_a_digest(spark):
     """Rows <a> <b> <a> <a> with one digest are three kinds, as in the local method: a kind is a run of equal rows."""
     rows = [(n, [leaf], [1], bytes(8) + n.to_bytes(8, "big")) for n, leaf in enumerate([0, 1, 0, 0])]
-    kinds = flock_alike._kinds(flock_spark.createDataFrame(rows, flock_alike.PLACED))
+    kinds = flock_alike._kinds(spark.createDataFrame(rows, flock_alike.PLACED))
     found = {line["row"]: (line["kind"], line["copies"], line["nth"]) for line in kinds.collect()}
     assert found == {0: (1, 1, 0), 1: (2, 1, 0), 2: (3, 2, 0), 3: (3, 2, 1)}
 
@@ -184,13 +180,13 @@ def test_cuts_are_the_kernels(counts, most):
 
 
 @pytest.mark.parametrize("first", [1, 3, 17, 39])
-def test_borders_between_places(flock_spark, first):
+def test_borders_between_places(spark, first):
     """Whatever the place is that the border falls on: before it stand as many places as are wanted."""
     dice = random.Random(first)
     places = sorted({dice.choice([b"\0", b"\1ab"]) * 2 + dice.randbytes(2) for _ in range(60)})[:40]
     lines = [("0", place, 2) for place in places] + [("0", b"other", 1), ("1", b"other", 2)]
     dice.shuffle(lines)
-    counted = flock_spark.createDataFrame(lines, "part string, place binary, count int")
+    counted = spark.createDataFrame(lines, "part string, place binary, count int")
     (border,) = flock_splits._borders(counted, {"0": flock_splits.Cut(first + 1, 2, first)}, 0).values()
     assert sum(place < border for place in places) == first
 
@@ -230,15 +226,15 @@ def test_all_kernels_are_compiled_beforehand():
     assert all(set(before[kernel]) <= set(used[kernel]) for kernel in kernels)
 
 
-def test_refuses_shards_that_hold_no_block(flock_spark, tmp_path):
+def test_refuses_shards_that_hold_no_block(spark, tmp_path):
     data = made_rows(20, seed=1)
     with pytest.raises(BadInputError) as caught:
-        on_cluster(frame(flock_spark, data), data, tmp_path, k=2, shard=7_999)
-    assert str(caught.value) == "shard must be at least 9,000 for k = 2 (got 7999)"
+        on_cluster(frame(spark, data), data, tmp_path, k=2, shard=7_999)
+    assert str(caught.value) == "spark.incrowd.shard must be at least 9,000 for flock with k = 2 (got 7999)"
 
 
-def test_refuses_more_than_there_are_rows(flock_spark, tmp_path):
+def test_refuses_more_than_there_are_rows(spark, tmp_path):
     data = made_rows(4, seed=1)
-    filled = len(frame(flock_spark, data).collect())
+    filled = len(frame(spark, data).collect())
     with pytest.raises(BadInputError, match=rf"^k must be at most {filled}, the number of records"):
-        on_cluster(frame(flock_spark, data), data, tmp_path, k=5)
+        on_cluster(frame(spark, data), data, tmp_path, k=5)

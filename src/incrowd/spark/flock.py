@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from inspect import signature
+from pathlib import Path
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -23,12 +24,13 @@ from incrowd.methods.flock import (
 )
 from incrowd.spark.flock_alike import equal_and_other_rows
 from incrowd.spark.flock_measure import Ground, Measure
-from incrowd.spark.flock_splits import in_one_part, kept, split_units
+from incrowd.spark.flock_splits import in_one_part, split_units
 from incrowd.spark.flock_steps import Limits, grow_shard, improve_shard, on_shards, publish
 from incrowd.spark.flock_units import SCHEMA
+from incrowd.spark.work import Work
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["SHARD", "flock_on_spark"]
+__all__ = ["SHARD", "check_shard", "flock_on_spark"]
 
 SHARD = 200_000
 SPECIFICITY: float = signature(flock).parameters["specificity"].default  # the local method's
@@ -67,48 +69,52 @@ def flock_on_spark(
         `row`; `nodes`, ascending; `counts`, how often each is published. A line for each row.
     """
     check_flock(specificity=specificity)
-    limits = _limits(check_k(k), shard)
+    check_shard(check_k(k), shard)
+    limits = _limits(k, shard)
     ground = rows.sparkSession.sparkContext.broadcast(Ground(tree, weights(taxonomy, specificity)))
     measure = Measure(ground, SCALE)
-    groups = _grouped(rows, measure, limits, work)
+    steps = Work(rows.sparkSession, Path(work))
+    groups = _grouped(rows, measure, limits, steps)
     for number in range(ROUNDS):
         by = measure._replace(is_root=number % 2 == 1)
-        groups, has_gained = _improved(
-            groups, by, limits, f"{work}/search", f"{work}/groups-{(number + 1) % 2}"
-        )
+        groups, has_gained = _improved(groups, by, limits, steps, f"groups-{(number + 1) % 2}")
         if not has_gained:
             break
     return groups.mapInArrow(partial(publish, measure), PUBLISHED)
 
 
-def _limits(k: int, shard: int) -> Limits:
-    """Return the sizes of everything, or refuse shards that cannot hold a block or a neighbourhood."""
-    limits = Limits(k, max(BLOCK, LEAST_GROUPS * k), max(NEIGHBOURHOOD // k, LEAST_GROUPS), shard)
+def check_shard(k: int, shard: int) -> None:
+    """Refuse shards that cannot hold a block or a neighbourhood."""
+    limits = _limits(k, shard)
     least = max(limits.block, limits.neighbours * (2 * k - 1))
     if shard < least:
-        raise BadInputError(f"shard must be at least {least:,} for k = {k} (got {shard})")
-    return limits
+        raise BadInputError(
+            f"spark.incrowd.shard must be at least {least:,} for flock with k = {k} (got {shard})"
+        )
 
 
-def _grouped(rows: DataFrame, measure: Measure, limits: Limits, work: str) -> DataFrame:
+def _limits(k: int, shard: int) -> Limits:
+    """Return the sizes of everything."""
+    return Limits(k, max(BLOCK, LEAST_GROUPS * k), max(NEIGHBOURHOOD // k, LEAST_GROUPS), shard)
+
+
+def _grouped(rows: DataFrame, measure: Measure, limits: Limits, work: Work) -> DataFrame:
     """Group rows that are the same, and then the others."""
-    equal, others = equal_and_other_rows(rows, measure, limits.k, f"{work}/kinds")
-    parts = split_units(others, measure, limits.block, limits.shard, f"{work}/rows")
+    equal, others = equal_and_other_rows(rows, measure, limits.k, work)
+    parts = split_units(others, measure, work, "blocks", most=limits.block, fitting=limits.shard)
     grown = parts.groupBy("part").applyInArrow(on_shards(grow_shard, measure, limits), SCHEMA)
-    return kept(equal.unionByName(grown), f"{work}/groups-0")
+    return work.settle(equal.unionByName(grown), "groups-0")
 
 
 def _improved(
-    groups: DataFrame, measure: Measure, limits: Limits, between: str, path: str
+    groups: DataFrame, measure: Measure, limits: Limits, work: Work, name: str
 ) -> tuple[DataFrame, bool]:
     """Let rows change groups within neighbourhoods once; tell whether that gained anything."""
     fitting = limits.shard // (2 * limits.k - 1)  # however large the groups are
-    parts = split_units(groups, measure, limits.neighbours, fitting, between)
-    improved = kept(
-        parts.groupBy("part").applyInArrow(
-            on_shards(improve_shard, measure, limits), f"{SCHEMA}, gain bigint"
-        ),
-        path,
+    parts = split_units(groups, measure, work, "neighbours", most=limits.neighbours, fitting=fitting)
+    better = parts.groupBy("part").applyInArrow(
+        on_shards(improve_shard, measure, limits), f"{SCHEMA}, gain bigint"
     )
+    improved = work.settle(better, name)
     gain = improved.agg(f.max("gain").alias("gain")).collect()[0]["gain"]
     return in_one_part(improved.drop("gain")), bool(gain)

@@ -14,8 +14,8 @@ from incrowd.errors import BadInputError
 from incrowd.kernels.blocks import digests
 from incrowd.kernels.lcg import ancestor_rows
 from incrowd.spark.flock_measure import Measure
-from incrowd.spark.flock_splits import kept
 from incrowd.spark.flock_units import read_rows
+from incrowd.spark.work import Work
 
 __all__ = ["equal_and_other_rows"]
 
@@ -24,12 +24,14 @@ DIGEST_BYTES, PLACE_BYTES = 8, 16
 PLACED = "row bigint, leaf array<int>, times array<int>, place binary"
 
 
-def equal_and_other_rows(rows: DataFrame, measure: Measure, k: int, path: str) -> tuple[DataFrame, DataFrame]:
+def equal_and_other_rows(
+    rows: DataFrame, measure: Measure, k: int, work: Work
+) -> tuple[DataFrame, DataFrame]:
     """Return units of k to 2k - 1 rows that are the same, and units of one row for those that are in none.
 
     Fewer than k rows cannot stay alone: then the last kind joins them.
     """
-    kinds = kept(_kinds(rows.mapInArrow(partial(_placed, measure), PLACED)), path)
+    kinds = work.settle(_kinds(rows.mapInArrow(partial(_placed, measure), PLACED)), "kinds")
     is_common = f.col("copies") >= k
     found = kinds.agg(
         f.count("*").alias("rows"),

@@ -28,8 +28,9 @@ from pyspark.sql import functions as f
 from incrowd.kernels.blocks import LEAST_SHARE
 from incrowd.spark.flock_measure import Measure
 from incrowd.spark.flock_units import COLUMNS, SCHEMA, least_counts, read_units
+from incrowd.spark.work import Work
 
-__all__ = ["in_one_part", "kept", "split_units"]
+__all__ = ["in_one_part", "split_units"]
 
 Ints64 = npt.NDArray[np.int64]
 Batches = Iterable[pa.RecordBatch]
@@ -55,7 +56,9 @@ class Cut(NamedTuple):
     first: int
 
 
-def split_units(units: DataFrame, measure: Measure, most: int, fitting: int, path: str) -> DataFrame:
+def split_units(
+    units: DataFrame, measure: Measure, work: Work, name: str, *, most: int, fitting: int
+) -> DataFrame:
     """Return the units in parts of at most `fitting` units, each of which is some blocks of `split_blocks`, side by side.
 
     Parameters
@@ -64,18 +67,18 @@ def split_units(units: DataFrame, measure: Measure, most: int, fitting: int, pat
         All of them in one part (:mod:`incrowd.spark.flock_units`).
     measure
         How they are compared.
+    work, name
+        Where what lies between two levels is written; each level replaces the last but one.
     most
         The size of a block, in units.
     fitting
         How many units a part may have: at least `most`.
-    path
-        Where what lies between two levels is written; each level replaces the last but one.
     """
     large, level = _too_large({"": units.count()}, fitting), 0
     while large:
         nodes = _most_varied(units, measure, large)
         counted = units.mapInArrow(partial(_counted, measure, nodes), f"{SCHEMA}, count int")
-        counted = kept(counted, f"{path}-{level % 2}")
+        counted = work.settle(counted, f"{name}-{level % 2}")
         cuts = {part: _cut(counts, most) for part, counts in _histograms(counted).items()}
         units = _cut_apart(counted, cuts, _borders(counted, cuts, level * COUNT_BYTES))
         sizes = {f"{part}0": cut.left for part, cut in cuts.items()}
@@ -89,12 +92,6 @@ def in_one_part(units: DataFrame) -> DataFrame:
     first = COUNT_BYTES * f.length("part") + 1
     place = f.substring("place", first, f.length("place"))
     return units.withColumns({"part": f.lit(""), "place": place})
-
-
-def kept(frame: DataFrame, path: str) -> DataFrame:
-    """Write what was found so far and read it back: a lost executor costs no more than the step at hand."""
-    frame.write.mode("overwrite").parquet(path)
-    return frame.sparkSession.read.schema(frame.schema).parquet(path)
 
 
 def _too_large(sizes: Mapping[str, int], fitting: int) -> dict[str, int]:

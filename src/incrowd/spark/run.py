@@ -32,7 +32,7 @@ from incrowd.methods import PROMISES, method_named, read_parameters
 from incrowd.metrics import Losses
 from incrowd.release import account_of, check_map, check_out, is_release, taxonomy_table
 from incrowd.spark.audit import Owned, audit_on_spark
-from incrowd.spark.flock import flock_on_spark
+from incrowd.spark.flock import check_shard, flock_on_spark
 from incrowd.spark.losses import measure_losses
 from incrowd.spark.map import write_map
 from incrowd.spark.outcome import SparkOutcome
@@ -78,7 +78,9 @@ def run_spark_job(
     _check(job)
     gave_up = "the cluster gave up, and nothing was published"
     with session(job.master, settings) as spark, plain_errors(gave_up), Clock(watcher) as clock:
-        limit = shard or int(spark.conf.get(SHARD_SETTING, None) or SHARD)
+        limit = shard or _shard(spark.conf.get(SHARD_SETTING, None))
+        if job.method == "flock":
+            check_shard(job.k, limit)
         with _work(spark, job.out) as work:
             return _run(job, work, clock, source=source or str(job.input), shard=limit)
 
@@ -101,6 +103,17 @@ def _check(job: Job) -> None:
     check_out(job.out, force=job.force)
     if job.private_map is not None:
         check_map(job.private_map, job.out, force=job.force)
+
+
+def _shard(setting: str | None) -> int:
+    """Return the most rows that a task holds at once."""
+    if setting is None:
+        return SHARD
+    if not setting.isdecimal() or not int(setting):
+        raise BadInputError(
+            f"{SHARD_SETTING} must be a whole number of records, 1 or more (got '{setting:.80}')"
+        )
+    return int(setting)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["JAVA", "check_java", "kernels_place", "plain_errors", "session"]
 
 JAVA = 17
+STANDALONE = "spark://"
+PATIENCE = 5.0
+"""Seconds in which a master must take a connection."""
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 _MASTER = re.compile(r"local(\[[\d*, ]+\])?|local-cluster\[[\d, ]+\]|yarn|(spark|k8s)://\S+")
 _MISSING = "engine spark needs PySpark 4: pip install 'incrowd[spark]'"
@@ -61,6 +65,8 @@ def session(master: str | None, settings: Mapping[str, str] | None = None) -> It
         )
     if not submitted:
         check_java()
+    if master and master.startswith(STANDALONE):
+        _check_listening(master)
     spark = _started(SparkSession.builder, master, settings or {})
     try:
         yield spark
@@ -85,9 +91,27 @@ def check_java() -> None:
         raise BadInputError(f"{wanted} (found {found[1] if found else 'an unknown one'}): {remedy}")
 
 
+def _check_listening(master: str) -> None:
+    """Refuse a master that is not there, of whom Spark would give up hope only after a minute; of several, one is enough."""
+    addresses = (address.rpartition(":") for address in master.removeprefix(STANDALONE).split(","))
+    if not any(_listens(host, port) for host, _, port in addresses):
+        raise BadInputError(
+            f"nobody listens at {master}: start the master, or give its address with --master"
+        )
+
+
+def _listens(host: str, port: str) -> bool:
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
+    except (OSError, ValueError, OverflowError):
+        return False
+    return True
+
+
 def _started(builder: SparkSession.Builder, master: str | None, settings: Mapping[str, str]) -> SparkSession:
     # Executors on this machine run the same Python; elsewhere PYSPARK_PYTHON says which one does.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    _keep_quiet()
     kernels = {"spark.executorEnv.INCROWD_CACHE_DIR": str(kernels_place())}
     builder = builder.appName("incrowd")
     if master:
@@ -96,6 +120,16 @@ def _started(builder: SparkSession.Builder, master: str | None, settings: Mappin
         builder = builder.config(name, value)
     with plain_errors(f"no session could be started on {master}; look at --master"):
         return builder.getOrCreate()
+
+
+def _keep_quiet() -> None:
+    """Give Spark's driver a log that is as good as silent, unless somebody has set up another."""
+    own = Path(os.environ.get("SPARK_CONF_DIR", "")) / "log4j2.properties"
+    said = os.environ.get("SPARK_SUBMIT_OPTS", "")
+    if "log4j" in said or ("SPARK_CONF_DIR" in os.environ and own.exists()):
+        return
+    quiet = Path(__file__).with_name("log4j2.properties").as_uri()
+    os.environ["SPARK_SUBMIT_OPTS"] = f"{said} -Dlog4j2.configurationFile={quiet}".strip()
 
 
 def kernels_place() -> Path:
