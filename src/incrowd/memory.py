@@ -17,7 +17,7 @@ from typing import NamedTuple
 from incrowd.errors import BadInputError
 from incrowd.transactions import Transactions
 
-__all__ = ["check_memory", "machine_memory", "needed_memory", "parse_memory"]
+__all__ = ["check_memory", "machine_memory", "needed_memory", "parse_memory", "spell_memory"]
 
 LEAST = 640 * 1000**2
 SHARE = 0.75
@@ -52,6 +52,11 @@ def parse_memory(text: str | int) -> int:
     return size
 
 
+def spell_memory(size: float) -> str:
+    """Return a number of bytes as a size that is not smaller."""
+    return f"{ceil(size / 1e8) / 10:.1f}GB"
+
+
 def machine_memory() -> str:
     """Return what a job may take of this machine, or of the part of it that this process was given."""
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -79,7 +84,7 @@ def check_memory(transactions: Transactions, method: str, memory: str | int) -> 
     needed = needed_memory(transactions, method)
     if needed > parse_memory(memory):
         sizes = f"{len(transactions):,} records of {len(transactions.vocabulary):,} distinct items"
-        would_do = f"{ceil(needed / 1e8) / 10:.1f}GB"
         raise BadInputError(
-            f"memory of {memory} is too little for {sizes} with method {method}: give --memory {would_do}, or fewer records"
+            f"memory of {memory} is too little for {sizes} with method {method}: give --memory {spell_memory(needed)}, "
+            "or fewer records"
         )

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from incrowd.errors import BadInputError
 from incrowd.leftovers import marked, remove_leftovers
-from incrowd.memory import parse_memory
+from incrowd.memory import parse_memory, spell_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +26,8 @@ __all__ = ["Store"]
 _DATABASE_SHARE = 0.2
 _LEAST_DATABASE = 256 * 1024**2
 _BATCH_ROWS = 250_000
+# What to give if it was too little: more than that, and for each byte that came in what a log of 36 million lines took.
+_MORE, _READING = 1.5, 1.4
 
 
 class Store:
@@ -40,6 +42,7 @@ class Store:
     def __init__(self, memory: str | int = "4GB") -> None:
         self._limit = max(int(parse_memory(memory) * _DATABASE_SHARE), _LEAST_DATABASE)
         self._memory = memory
+        self._inserted = 0
         remove_leftovers(Path(tempfile.gettempdir()))  # a killed run could not: spilled rows are private
         self._directory = tempfile.mkdtemp(prefix=marked())
         self._delete = weakref.finalize(self, shutil.rmtree, self._directory, ignore_errors=True)
@@ -91,6 +94,7 @@ class Store:
 
     def insert(self, table: str, rows: pa.Table) -> None:
         """Append Arrow rows, whose columns are the table's, in order."""
+        self._inserted += rows.nbytes
         self.run(f"INSERT INTO {table} FROM new_rows", new_rows=rows)
 
     def row(self, sql: str) -> tuple[Any, ...]:
@@ -126,8 +130,9 @@ class Store:
         try:
             yield
         except duckdb.OutOfMemoryException:  # also raised where there is no disk left to spill to
+            enough = spell_memory(max(_MORE * parse_memory(self._memory), _READING * self._inserted))
             raise BadInputError(
-                f"memory of {self._memory} is too small for this input: raise it (--memory), "
+                f"memory of {self._memory} is too small for this input: give --memory {enough}, "
                 f"or free space in {tempfile.gettempdir()} (TMPDIR)"
             ) from None
         except duckdb.IOException:
