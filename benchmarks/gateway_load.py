@@ -43,13 +43,16 @@ class Contender:
 
 
 def contenders(stage: Stage, stack: contextlib.ExitStack) -> dict[str, Contender]:
-    """Start everybody; the questions of the first three come again and again, those of the fourth never do."""
+    """Start everybody; most are asked the same questions again and again, one those that never come twice."""
     some, new = stage.questions(500), stage.questions(20_000, wide=True)
     # Everybody has asked their two questions before: what the ledger knows is not written again.
     known = stage.questions(2 * PEOPLE)
     gateway = stack.enter_context(stage.gateway())
     return {
         PROXY: Contender(stack.enter_context(stage.proxy()), some),
+        "pass-through proxy that waits for ever": Contender(
+            stack.enter_context(stage.proxy(seconds=0)), some
+        ),
         DEFAULT: Contender(gateway, some),
         "gateway, questions never asked before": Contender(gateway, new),
         "gateway, log at warning, no metrics": Contender(

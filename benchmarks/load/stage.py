@@ -64,9 +64,10 @@ class Stage:
             yield
 
     @contextlib.contextmanager
-    def proxy(self) -> Iterator[Server]:
+    def proxy(self, seconds: float = 10) -> Iterator[Server]:
+        """Start a proxy that waits so long for the provider, as the gateway does; 0 is for ever."""
         port = free_port()
-        command = [sys.executable, str(HERE / "proxy.py"), str(port), self._url]
+        command = [sys.executable, str(HERE / "proxy.py"), str(port), self._url, str(seconds)]
         with _running(command, self.folder / "proxy.log", port) as process:
             yield Server(port, process, gateway=False)
 

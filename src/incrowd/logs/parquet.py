@@ -15,12 +15,12 @@ from incrowd.logs.rows import Rows
 from incrowd.logs.times import written_times
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from incrowd.logs.formats import Layout
     from incrowd.logs.source import Source
 
-__all__ = ["parquet_columns", "read_parquet"]
+__all__ = ["parquet_columns", "read_parquet", "rows_of"]
 
 _BATCH_ROWS = 131_072
 
@@ -40,15 +40,15 @@ def read_parquet(source: Source, layout: Layout, progress: Callable[[int], None]
     try:
         with pq.ParquetFile(source.path) as file:
             for batch in file.iter_batches(_BATCH_ROWS, columns=list(dict.fromkeys(names.values()))):
-                yield _rows(batch, names, done)
+                yield rows_of(batch, names, np.arange(done + 1, done + len(batch) + 1))
                 done += len(batch)
                 progress(source.size * done // max(file.metadata.num_rows, 1))
     except (pa.ArrowException, OSError):
         raise _damaged(source, done) from None
 
 
-def _rows(batch: pa.RecordBatch, names: dict[str, str], done: int) -> Rows:
-    lines = np.arange(done + 1, done + len(batch) + 1, dtype=np.int64)
+def rows_of(batch: pa.RecordBatch, names: Mapping[str, str], lines: npt.NDArray[np.int64]) -> Rows:
+    """Return rows with these line numbers; `names` are the columns of user, query, time and url."""
     text = {role: _as_text(batch.column(name), name) for role, name in names.items() if role != "time"}
     time = _as_seconds(batch.column(names["time"]), names["time"]) if "time" in names else None
 

@@ -16,12 +16,12 @@ from incrowd.logs.blocks import Block, BlockCutter
 from incrowd.logs.delimited import DelimitedParser
 from incrowd.logs.jsonl import JsonParser
 from incrowd.logs.rejects import Rejects
-from incrowd.logs.rows import BLANK_LINE, accept
+from incrowd.logs.rows import BLANK_LINE, Rows, accept
 from incrowd.logs.tokens import without_empty_words
 from incrowd.spark.lines import Place, Text, cut_blocks, streams
 from incrowd.spark.survey import Plan
 
-__all__ = ["parse"]
+__all__ = ["EVENTS", "Collected", "event_batches", "parse"]
 
 Plans = Broadcast[Mapping[Place, Plan]]
 _SCHEMA = pa.schema(
@@ -36,10 +36,10 @@ _SCHEMA = pa.schema(
         ("text", pa.string()),
     ]
 )
-_ROWS = "unit long, user string, time long, query string, file int, line long, reason string, text string"
+EVENTS = "unit long, user string, time long, query string, file int, line long, reason string, text string"
 
 
-class _Collected(Rejects):
+class Collected(Rejects):
     """Rejects of one block, kept in memory until they go on."""
 
     def __init__(self, *, keep_text: bool) -> None:  # there is no store on an executor
@@ -63,12 +63,12 @@ def parse(lines: DataFrame, plans: Plans, *, keep_rejected: bool) -> DataFrame:
     """Return a row for each event (`user`, `time`, `query`), for each word of a basket (`unit`, `query`) and for each
     rejected line (`file`, `line`, `reason` and, if it is kept, its `text`).
     """  # noqa: D205 - three kinds of rows in one sentence
-    return lines.mapInArrow(partial(_parsed, plans=plans, keep_text=keep_rejected), _ROWS)
+    return lines.mapInArrow(partial(_parsed, plans=plans, keep_text=keep_rejected), EVENTS)
 
 
 def _parsed(batches: Iterable[pa.RecordBatch], *, plans: Plans, keep_text: bool) -> Iterator[pa.RecordBatch]:
     for place, text in streams(batches):
-        plan, rejects = plans.value[place], _Collected(keep_text=keep_text)
+        plan, rejects = plans.value[place], Collected(keep_text=keep_text)
         layout = plan.layout
         cutter = BlockCutter(rejects.add, quoted_by=layout.delimiter if layout.quoted else None)
         read = _baskets if layout.format == "dat" else _events
@@ -78,7 +78,7 @@ def _parsed(batches: Iterable[pa.RecordBatch], *, plans: Plans, keep_text: bool)
         yield from filter(None, [rejects.take(plan.file)])
 
 
-def _events(text: Text, cutter: BlockCutter, plan: Plan, rejects: _Collected) -> Iterator[pa.RecordBatch]:
+def _events(text: Text, cutter: BlockCutter, plan: Plan, rejects: Collected) -> Iterator[pa.RecordBatch]:
     layout = plan.layout
     parser = (JsonParser if layout.format == "jsonl" else DelimitedParser)(layout, rejects)
     header_to_come = layout.header and plan.lines_before == 0
@@ -88,9 +88,14 @@ def _events(text: Text, cutter: BlockCutter, plan: Plan, rejects: _Collected) ->
             header_to_come = _is_blank_line(records, rejects)
             records = records.without_first()
         for rows in parser.parse(records) if len(records) else ():
-            good = accept(rows, rejects).combine_chunks()
-            if len(good):
-                yield _batch(len(good), **{name: _only(good, name) for name in ("user", "time", "query")})
+            yield from event_batches(rows, rejects)
+
+
+def event_batches(rows: Rows, rejects: Collected) -> Iterator[pa.RecordBatch]:
+    """Yield the good rows, if there are any, and put the others among the rejects."""
+    good = accept(rows, rejects).combine_chunks()
+    if len(good):
+        yield _batch(len(good), **{name: _only(good, name) for name in ("user", "time", "query")})
 
 
 def _only(table: pa.Table, name: str) -> pa.Array:
@@ -105,7 +110,7 @@ def _is_blank_line(block: Block, rejects: Rejects) -> bool:
     return blank
 
 
-def _baskets(text: Text, cutter: BlockCutter, plan: Plan, _rejects: _Collected) -> Iterator[pa.RecordBatch]:
+def _baskets(text: Text, cutter: BlockCutter, plan: Plan, _rejects: Collected) -> Iterator[pa.RecordBatch]:
     unit = plan.records_before
     for block in cut_blocks(text, cutter, lines_before=plan.lines_before):
         bounds = pa.py_buffer(np.concatenate(([0], block.ends)).astype(np.int32))

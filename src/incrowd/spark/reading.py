@@ -18,6 +18,7 @@ from incrowd.folder import appearing
 from incrowd.spark.events import parse
 from incrowd.spark.lines import read_lines, whole_files
 from incrowd.spark.survey import Survey, survey
+from incrowd.spark.tables import is_parquet, read_tables
 from incrowd.spark.work import Work
 
 __all__ = ["Reading", "read"]
@@ -76,6 +77,9 @@ def read(
     name = source.rstrip("/").rpartition("/")[2]
     look = partial(survey, source=name, format_name=format_name, columns=columns)
     lines = read_lines(work.spark, source)
+    if format_name in ("auto", "parquet") and is_parquet(lines):
+        tables = read_tables(work.spark, source, name=name, columns=columns, keep_rejected=keep_rejected)
+        return _counted(work, name, *tables)
     found = look(lines)
     if len(found.plans) > len(found.files) and any(plan.layout.quoted for plan in found.plans.values()):
         with whole_files(work.spark):
@@ -85,9 +89,13 @@ def read(
 
 
 def _parsed(work: Work, name: str, lines: DataFrame, found: Survey, *, keep_rejected: bool) -> Reading:
-    """Parse the lines, write down what they say, and count."""
     plans = work.spark.sparkContext.broadcast(found.plans)
-    rows = work.settle(parse(lines, plans, keep_rejected=keep_rejected), "read")
+    return _counted(work, name, found, parse(lines, plans, keep_rejected=keep_rejected))
+
+
+def _counted(work: Work, name: str, found: Survey, parsed: DataFrame) -> Reading:
+    """Write down what was read, and count."""
+    rows = work.settle(parsed, "read")
     counted = {row["reason"]: row["count"] for row in rows.groupBy("reason").count().collect()}
     events = counted.pop(None, 0)
     kept = found.records if found.format == "dat" else events

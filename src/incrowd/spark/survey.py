@@ -115,9 +115,7 @@ def _layout(file: str, text: Text, format_name: str, columns: Mapping[str, str] 
         source = Source(head)
         name = choose_format(source, format_name, columns)
         if name == "parquet":
-            raise BadInputError(
-                f"{source.name} is a Parquet file: engine spark reads text; use --engine local"
-            )
+            raise BadInputError(f"{source.name} is a Parquet file among text: give one kind at a time")
         if name == "dat":
             if columns:
                 raise BadInputError("columns cannot be chosen for format dat: it has none")

@@ -1,0 +1,90 @@
+"""Parquet as input on Spark: what the local engine makes of the same rows."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from test_engine import Quiet, on_both, records
+
+from incrowd.errors import BadInputError
+from incrowd.job import Job
+from incrowd.pipeline import run_job
+from incrowd.spark.run import run_spark_job
+
+WORDS = ["car", "dog", "cat", "tree", "house", "bread", "river"]
+START = datetime(2006, 3, 1, tzinfo=UTC)
+
+
+def rows(count: int = 400) -> pa.Table:
+    """Return a log with whole numbers for users, real times, and what real tables have: nulls and blanks."""
+    users = [None if i == 17 else i % 40 for i in range(count)]
+    queries = [None if i == 30 else f"{WORDS[i % 7]} {WORDS[i * i % 7]}" for i in range(count)]
+    times = [None if i == 50 else START + timedelta(minutes=i) for i in range(count)]
+    return pa.table(
+        {
+            "a page": pa.array(range(count)),
+            "the `user`": pa.array(users, pa.int32()),
+            "when.asked": pa.array(times, pa.timestamp("us", "UTC")),
+            "words": pa.array(queries),
+        }
+    )
+
+
+COLUMNS = {"columns": "user=the `user`,query=words,time=when.asked"}
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_parquet_file_gives_the_same_release_and_the_same_rejects(tmp_path):
+    path = tmp_path / "log.parquet"
+    pq.write_table(rows(), path, row_group_size=64)
+    found, _ = on_both(path, tmp_path, **COLUMNS)
+    assert found["rejected"]["by_reason"] == {"no user": 1, "unparsable time": 1}
+    assert found["input"]["lines"] == 400
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_directory_of_parts_is_one_log(tmp_path):
+    whole, parts, local = (tmp_path / name for name in ("whole.parquet", "parts", "local"))
+    parts.mkdir()
+    local.mkdir()
+    pq.write_table(rows(), whole)
+    for number in range(4):
+        pq.write_table(rows().slice(100 * number, 100), parts / f"part-{number}")
+    run_job(Job(whole, local / "out", 4, method="partition", **COLUMNS), Quiet())
+    run_spark_job(Job(parts, tmp_path / "out", 4, method="partition", **COLUMNS), Quiet(), source=str(parts))
+    assert records(tmp_path / "out").equals(records(local / "out"))
+    rejects = (tmp_path / "rejects.jsonl").read_text(encoding="utf-8").splitlines()
+    assert any('part-0", "line": 51, "reason": "unparsable time"' in line for line in rejects)
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("column", "line"),
+    [
+        (pa.array([["a"]] * 400), "column 'words' is not text in UTF-8"),
+        (None, "log.parquet"),
+    ],
+    ids=["lists for queries", "no queries"],
+)
+def test_columns_that_cannot_be_used_are_said_in_one_line(tmp_path, column, line):
+    table = rows().drop_columns("words")
+    path = tmp_path / "log.parquet"
+    pq.write_table(table if column is None else table.append_column("words", column), path)
+    with pytest.raises(BadInputError) as caught:
+        run_spark_job(Job(path, tmp_path / "out", 4, method="partition", **COLUMNS), Quiet())
+    assert line in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_damaged_file(tmp_path):
+    path = tmp_path / "log.parquet"
+    pq.write_table(rows(), path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(BadInputError) as caught:
+        run_spark_job(Job(path, tmp_path / "out", 4, method="partition", **COLUMNS), Quiet())
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "out").exists()
