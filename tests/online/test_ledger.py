@@ -273,18 +273,18 @@ def test_forgetting_erases_a_person_everywhere_and_nobody_else(ledger, path):
 def test_what_was_told_lately_need_not_be_written_again(path):
     clock = Clock()
     with open_ledger(path, time_to_live=1000, clock=clock) as ledger:
-        assert ledger.knows("ann", "bank", {})
-        assert not ledger.knows("ann", "bank", {"sex": "F"})
+        assert ledger.past("ann", "bank").covers({})
+        assert not ledger.past("ann", "bank").covers({"sex": "F"})
         ledger.disclose("ann", "bank", {"sex": "F"})
         clock.now += 9.5
         ledger.disclose("ann", "bank", {"state": "MA"})
-        assert ledger.knows("ann", "bank", {"sex": "F", "state": "MA"})
-        assert not ledger.knows("ann", "bank", {"sex": "M"})
-        assert not ledger.knows("ann", "shop", {"sex": "F"})
-        assert not ledger.knows("bob", "bank", {"sex": "F"})
+        assert ledger.past("ann", "bank").covers({"sex": "F", "state": "MA"})
+        assert not ledger.past("ann", "bank").covers({"sex": "M"})
+        assert not ledger.past("ann", "shop").covers({"sex": "F"})
+        assert not ledger.past("bob", "bank").covers({"sex": "F"})
         clock.now += 0.5
-        assert not ledger.knows("ann", "bank", {"sex": "F", "state": "MA"})
-        assert ledger.knows("ann", "bank", {"state": "MA"})
+        assert not ledger.past("ann", "bank").covers({"sex": "F", "state": "MA"})
+        assert ledger.past("ann", "bank").covers({"state": "MA"})
 
 
 def test_nothing_is_forgotten_before_its_time_though_telling_again_was_not_written(path):
@@ -292,7 +292,7 @@ def test_nothing_is_forgotten_before_its_time_though_telling_again_was_not_writt
     with open_ledger(path, time_to_live=1000, clock=clock) as ledger:
         ledger.disclose("ann", "bank", {"sex": "F"})
         clock.now += 9.9
-        assert ledger.knows("ann", "bank", {"sex": "F"})  # so it is sent again without being written
+        assert ledger.past("ann", "bank").covers({"sex": "F"})  # so it is sent again without being written
         clock.now += 999.9
         assert ledger.disclosed("ann", "bank") == {"sex": frozenset({"F"})}
 

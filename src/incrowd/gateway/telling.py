@@ -16,7 +16,7 @@ from typing import Any
 from incrowd.gateway.asking import Question
 from incrowd.gateway.config import LedgerSource, Person
 from incrowd.online.generalizer import Decision
-from incrowd.online.ledger import Ledger
+from incrowd.online.ledger import Ledger, Past
 from incrowd.online.linked import stored
 from incrowd.online.protection import Protection
 
@@ -50,22 +50,15 @@ class Teller:
 
     def look(self, question: Question, person: Person, provider: str) -> Decision:
         """Decide without telling anybody anything."""
-        disclosed = self._ledger(READ_TIMEOUT).disclosed(person.name, provider) if self._source else None
-        if question.decision is None or question.disclosed != disclosed:
-            query = question.asking.query
-            question.decision = self._protection.decide(
-                query, person.protect, user=person.name, disclosed=disclosed
-            )
-            question.disclosed = disclosed
-        return question.decision
+        return self._decided(question, person, self._past(person, provider))
 
     async def decide(self, question: Question, person: Person, provider: str) -> Decision:
         """Decide; unless it is refused, what is to be sent is in the ledger when this returns."""
-        decision = self.look(question, person, provider)
-        if self._source is None or decision.refused:
+        past = self._past(person, provider)
+        decision = self._decided(question, person, past)
+        if past is None or decision.refused:
             return decision
-        told = stored(decision.sent_nodes, self._protection.schema)
-        if self._ledger(READ_TIMEOUT).knows(person.name, provider, told):
+        if past.covers(stored(decision.sent_nodes, self._protection.schema)):
             return decision
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(
@@ -88,6 +81,20 @@ class Teller:
         self._writer.shutdown()
         for ledger in self._ledgers.values():
             ledger.close()
+
+    def _past(self, person: Person, provider: str) -> Past | None:
+        return self._ledger(READ_TIMEOUT).past(person.name, provider) if self._source else None
+
+    def _decided(self, question: Question, person: Person, past: Past | None) -> Decision:
+        """Decide, unless nothing has changed since the question was last asked."""
+        disclosed = None if past is None else past.disclosed
+        if question.decision is None or question.disclosed != disclosed:
+            query = question.asking.query
+            question.decision = self._protection.decide(
+                query, person.protect, user=person.name, disclosed=disclosed
+            )
+            question.disclosed = disclosed
+        return question.decision
 
     def _reserve(self, query: Mapping[str, Any], person: Person, provider: str) -> Decision:
         """Decide again with nobody in between, and write down what that tells."""

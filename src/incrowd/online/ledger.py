@@ -32,7 +32,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from incrowd.errors import BadInputError, IncrowdError
 from incrowd.online.ledgerfile import (
@@ -44,7 +44,7 @@ from incrowd.online.ledgerfile import (
     run,
 )
 
-__all__ = ["Ledger", "LedgerError", "Reservation"]
+__all__ = ["Ledger", "LedgerError", "Past", "Reservation"]
 
 SHORTEST_SECRET = 16
 RENEW_AFTER = 0.01  # of the time to live: what was told again within it need not be written again
@@ -53,6 +53,21 @@ REMEMBER = """
 INSERT INTO disclosures VALUES (?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET disclosed_at = max(disclosed_at, excluded.disclosed_at)
 """
+
+
+READ = "SELECT attribute, value, disclosed_at FROM disclosures WHERE who = ? AND disclosed_at > ?"
+Disclosed = dict[str, frozenset[str]]
+
+
+class Past(NamedTuple):
+    """What a provider has been told: attribute to values, and the pairs that were told lately."""
+
+    disclosed: Disclosed
+    lately: set[tuple[str, str]]
+
+    def covers(self, sent: Mapping[str, str]) -> bool:
+        """Tell whether all of it was disclosed so lately that it need not be written again."""
+        return self.lately >= sent.items()
 
 
 class Reservation:
@@ -64,9 +79,7 @@ class Reservation:
         What the provider had been told when the reservation began: attribute to values.
     """
 
-    def __init__(
-        self, disclosed: dict[str, frozenset[str]], remember: Callable[[Mapping[str, str]], None]
-    ) -> None:
+    def __init__(self, disclosed: Disclosed, remember: Callable[[Mapping[str, str]], None]) -> None:
         self.disclosed = disclosed
         self._remember: Callable[[Mapping[str, str]], None] | None = remember
 
@@ -136,18 +149,15 @@ class Ledger:
         """Close the file; the ledger cannot be used again."""
         self._connection.close()
 
-    def disclosed(self, person: str, provider: str) -> dict[str, frozenset[str]]:
+    def disclosed(self, person: str, provider: str) -> Disclosed:
         """Return the values that the person disclosed to the provider and that have not expired."""
+        return self.past(person, provider).disclosed
+
+    def past(self, person: str, provider: str) -> Past:
+        """Return what the person disclosed to the provider, and when, at one look."""
         who = self._key(person, provider)
         with self._my_turn():
-            return self._read(who, self._horizon())
-
-    def knows(self, person: str, provider: str, sent: Mapping[str, str]) -> bool:
-        """Tell whether all of it was disclosed so lately that it need not be written again."""
-        who, since = self._key(person, provider), self._clock() - RENEW_AFTER * self._time_to_live
-        with self._my_turn():
-            lately = self._read(who, since)
-        return all(value in lately.get(attribute, ()) for attribute, value in sent.items())
+            return self._read(who)
 
     def disclose(self, person: str, provider: str, sent: Mapping[str, str]) -> None:
         """Put what is about to be sent on the disk, all or nothing; send it only after this returns."""
@@ -171,7 +181,7 @@ class Ledger:
                 raise
 
         with self._transaction():
-            reservation = Reservation(self._read(who, self._horizon()), remember)
+            reservation = Reservation(self._read(who).disclosed, remember)
             try:
                 yield reservation
             finally:
@@ -207,12 +217,15 @@ class Ledger:
         """Return the latest time whose disclosures have expired."""
         return self._clock() - (1 + RENEW_AFTER) * self._time_to_live
 
-    def _read(self, who: bytes, since: float) -> dict[str, frozenset[str]]:
-        query = "SELECT attribute, value FROM disclosures WHERE who = ? AND disclosed_at > ?"
+    def _read(self, who: bytes) -> Past:
+        lately = self._clock() - RENEW_AFTER * self._time_to_live
         values: dict[str, set[str]] = {}
-        for attribute, value in self._run(query, who, since):
+        renewed = set()
+        for attribute, value, moment in self._run(READ, who, self._horizon()):
             values.setdefault(attribute, set()).add(value)
-        return {attribute: frozenset(those) for attribute, those in values.items()}
+            if moment > lately:
+                renewed.add((attribute, value))
+        return Past({attribute: frozenset(those) for attribute, those in values.items()}, renewed)
 
     def _write(self, who: bytes, provider: str, sent: Mapping[str, str]) -> None:
         for attribute, value in sent.items():
