@@ -50,8 +50,10 @@ _OCCURRENCES_OF_KINDS = """
     FROM words JOIN meanings USING (text) GROUP BY kind ORDER BY kind
 """
 
-# Sorting in memory is much faster than grouping in the database; this many at a time keep memory bounded.
-_OCCURRENCES_AT_ONCE = 4_000_000
+# Sorting in memory is much faster than grouping in the database. So many at a time keep memory bounded: each takes
+# some 40 bytes, and the database has its own share. Every time costs a look at all tokens and a table of all words.
+_OCCURRENCES_AT_ONCE = 16_000_000
+_MEMORY_FOR_EACH = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +122,8 @@ def compress(store: Store, *, sessions: bool, progress: Callable[[int, int], Non
     owners = _texts(store, "SELECT owner FROM units ORDER BY unit")
     people = _texts(store, 'SELECT "user" FROM units ORDER BY unit') if sessions else None
     (tokens,) = store.row("SELECT count(*) FROM tokens")
-    bounds = np.linspace(0, len(owners), num=2 + tokens // _OCCURRENCES_AT_ONCE, dtype=np.int64).tolist()
+    at_once = min(_OCCURRENCES_AT_ONCE, store.memory // _MEMORY_FOR_EACH)
+    bounds = np.linspace(0, len(owners), num=2 + tokens // at_once, dtype=np.int64).tolist()
     parts = []
     for low, high in pairwise(bounds):
         parts.append(_count_pairs(store, low, high, len(vocabulary)))

@@ -40,8 +40,9 @@ class Store:
     """
 
     def __init__(self, memory: str | int = "4GB") -> None:
-        self._limit = max(int(parse_memory(memory) * _DATABASE_SHARE), _LEAST_DATABASE)
-        self._memory = memory
+        self.memory = parse_memory(memory)
+        self._limit = max(int(self.memory * _DATABASE_SHARE), _LEAST_DATABASE)
+        self._given = memory
         self._inserted = 0
         remove_leftovers(Path(tempfile.gettempdir()))  # a killed run could not: spilled rows are private
         self._directory = tempfile.mkdtemp(prefix=marked())
@@ -130,9 +131,9 @@ class Store:
         try:
             yield
         except duckdb.OutOfMemoryException:  # also raised where there is no disk left to spill to
-            enough = spell_memory(max(_MORE * parse_memory(self._memory), _READING * self._inserted))
+            enough = spell_memory(max(_MORE * self.memory, _READING * self._inserted))
             raise BadInputError(
-                f"memory of {self._memory} is too small for this input: give --memory {enough}, "
+                f"memory of {self._given} is too small for this input: give --memory {enough}, "
                 f"or free space in {tempfile.gettempdir()} (TMPDIR)"
             ) from None
         except duckdb.IOException:
