@@ -47,14 +47,13 @@ def contenders(stage: Stage, stack: contextlib.ExitStack) -> dict[str, Contender
     some, new = stage.questions(500), stage.questions(20_000, wide=True)
     # Everybody has asked their two questions before: what the ledger knows is not written again.
     known = stage.questions(2 * PEOPLE)
-    gateway = stack.enter_context(stage.gateway())
     return {
         PROXY: Contender(stack.enter_context(stage.proxy()), some),
         "pass-through proxy that waits for ever": Contender(
             stack.enter_context(stage.proxy(seconds=0)), some
         ),
-        DEFAULT: Contender(gateway, some),
-        "gateway, questions never asked before": Contender(gateway, new),
+        DEFAULT: Contender(stack.enter_context(stage.gateway()), some),
+        "gateway, questions never asked before": Contender(stack.enter_context(stage.gateway()), new),
         "gateway, log at warning, no metrics": Contender(
             stack.enter_context(stage.gateway(log="warning", metrics=None)), some
         ),
