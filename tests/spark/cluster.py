@@ -21,7 +21,16 @@ import pyspark
 
 from incrowd.spark.session import kernels_place
 
-__all__ = ["Cluster", "cluster", "events_of", "holding_kernels", "run_on"]
+__all__ = [
+    "SPARK_CLASS",
+    "Cluster",
+    "cluster",
+    "environment",
+    "events_of",
+    "holding_kernels",
+    "run_on",
+    "wait_for",
+]
 
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 SECONDS = 600

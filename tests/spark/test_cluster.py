@@ -12,7 +12,7 @@ import time
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cluster import cluster, events_of, holding_kernels, run_on, wait_for
+from cluster import SPARK_CLASS, cluster, environment, events_of, holding_kernels, run_on, wait_for
 
 from incrowd.job import Job
 from incrowd.logs.synth import write_log
@@ -133,6 +133,33 @@ def command(*arguments):
         check=False,
     )
     return done.returncode, done.stderr.splitlines()
+
+
+def test_spark_submit_runs_the_same_command(tmp_path):
+    log, job = tmp_path / "log.tsv", tmp_path / "incrowd_job.py"
+    write_log(log, lines=2_000, seed=9)
+    job.write_text("from incrowd.cli import main; main()", encoding="utf-8")
+    submit = [
+        SPARK_CLASS.with_name("spark-submit"),
+        "--master",
+        "local[2]",
+        job,
+        "anonymize",
+        log,
+        "--k",
+        "5",
+    ]
+    (tmp_path / "cluster" / "conf").mkdir(parents=True)
+    done = subprocess.run(
+        [*submit, "--engine", "spark", "--out", tmp_path / "out"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(tmp_path / "cluster"),
+    )
+    assert done.returncode == 0, done.stderr
+    run_job(Job(log, tmp_path / "local", 5), Quiet())
+    assert records(tmp_path / "out").equals(pq.read_table(tmp_path / "local" / "records.parquet"))
 
 
 def test_without_a_master_nothing_starts(tmp_path):
