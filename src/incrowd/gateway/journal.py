@@ -240,8 +240,7 @@ class Journal:
 
     def request(self, ended: float, **fields: Unpack[Fields]) -> None:
         """Tell of a request that was answered some time ago."""
-        if self.threshold <= logging.INFO:
-            self._write(Entry(ended, "info", "request", fields))
+        self._tell("info", "request", fields, ended)
 
     def warning(self, event: str, **fields: Unpack[Fields]) -> None:
         """Tell what somebody should look at."""
@@ -269,9 +268,9 @@ class Journal:
             fields |= describe_error(record.exc_info[1])
         self._write(Entry(record.created, _level_name(record.levelno), "library", fields))
 
-    def _tell(self, level: str, event: str, fields: Any) -> None:
+    def _tell(self, level: str, event: str, fields: Any, moment: float | None = None) -> None:
         if LEVELS[level] >= self.threshold:
-            self._write(Entry(self._clock(), level, event, fields))
+            self._write(Entry(self._clock() if moment is None else moment, level, event, fields))
 
 
 class LibraryHandler(logging.Handler):

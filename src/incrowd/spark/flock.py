@@ -27,12 +27,11 @@ from incrowd.spark.flock_measure import Ground, Measure
 from incrowd.spark.flock_splits import in_one_part, split_units
 from incrowd.spark.flock_steps import Limits, grow_shard, improve_shard, on_shards, publish
 from incrowd.spark.flock_units import SCHEMA
-from incrowd.spark.work import Work
+from incrowd.spark.work import SHARD, Work
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["SHARD", "check_shard", "flock_on_spark"]
+__all__ = ["check_shard", "flock_on_spark"]
 
-SHARD = 200_000
 SPECIFICITY: float = signature(flock).parameters["specificity"].default  # the local method's
 PUBLISHED = "row bigint, nodes array<int>, counts array<int>"
 

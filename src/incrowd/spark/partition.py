@@ -22,7 +22,7 @@ from incrowd.kernels.arrays import Tree
 from incrowd.spark.bags import hit_children, rows_of, taken
 from incrowd.spark.balance import Bucket, Division, Part, divide, opened
 from incrowd.spark.shards import finish_shard, pack, part_gains, publish_closed
-from incrowd.spark.work import Work
+from incrowd.spark.work import SHARD, Work
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["partition_on_spark"]
@@ -30,7 +30,6 @@ __all__ = ["partition_on_spark"]
 PUBLISHED = "row bigint, nodes array<int>, counts array<int>"
 PARTED = "row bigint, leaf array<int>, times array<int>, part bigint, ready boolean"
 HITS = "part bigint, row bigint, children binary, gain bigint"
-SHARD = 200_000
 
 Parts = dict[int, Part]
 

@@ -36,12 +36,12 @@ from incrowd.spark.flock import check_shard, flock_on_spark
 from incrowd.spark.losses import measure_losses
 from incrowd.spark.map import write_map
 from incrowd.spark.outcome import SparkOutcome
-from incrowd.spark.partition import SHARD, partition_on_spark
+from incrowd.spark.partition import partition_on_spark
 from incrowd.spark.reading import Reading, read
 from incrowd.spark.release import count_records, published_labels, spell, write_records
 from incrowd.spark.session import plain_errors, session
 from incrowd.spark.transactions import Gathered, choose_items, gather, place_rows
-from incrowd.spark.work import Work
+from incrowd.spark.work import SHARD, Work
 from incrowd.taxonomy import Grounded, open_taxonomy
 from incrowd.version import __version__
 

@@ -12,12 +12,12 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from incrowd.errors import BadInputError
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 __all__ = ["JAVA", "check_java", "kernels_place", "plain_errors", "session"]
 
@@ -27,7 +27,6 @@ PATIENCE = 5.0
 """Seconds in which a master must take a connection."""
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 _MASTER = re.compile(r"local(\[[\d*, ]+\])?|local-cluster\[[\d, ]+\]|yarn|(spark|k8s)://\S+")
-_MISSING = "engine spark needs PySpark 4: pip install 'incrowd[spark]'"
 _NO_MASTER = "engine spark needs a cluster: give its address with --master spark://HOST:7077 (or local[2] to try it here)"
 _QUIET = {
     "spark.ui.showConsoleProgress": "false",
@@ -48,10 +47,6 @@ def session(master: str | None, settings: Mapping[str, str] | None = None) -> It
     settings
         More of Spark's settings.
     """
-    try:
-        from pyspark.sql import SparkSession  # noqa: PLC0415 - it may not be installed
-    except ImportError:
-        raise BadInputError(_MISSING) from None
     running = SparkSession.getActiveSession()
     if running is not None:
         yield running
@@ -141,9 +136,6 @@ def kernels_place() -> Path:
 @contextmanager
 def plain_errors(what: str) -> Iterator[None]:
     """Turn Spark's errors into one line: their own words could quote a record."""
-    from py4j.protocol import Py4JError, Py4JNetworkError  # noqa: PLC0415 - as above
-    from pyspark.errors import PySparkException  # noqa: PLC0415
-
     try:
         yield
     except (Py4JError, Py4JNetworkError, PySparkException, ConnectionError) as error:

@@ -7,13 +7,13 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from incrowd.errors import BadInputError
 from incrowd.logs.columns import find_columns
-from incrowd.logs.formats import Layout
 from incrowd.logs.parquet import rows_of
 from incrowd.logs.source import PARQUET_MAGIC
 from incrowd.spark.events import EVENTS, Collected, event_batches
@@ -56,8 +56,7 @@ def read_tables(
     )
     rows = numbered.mapInArrow(partial(_parsed, names=names, files=files, keep_text=keep_rejected), EVENTS)
     total = sum(sizes.values())
-    layout = Layout("parquet", dict(names))
-    return Survey(files, "parquet", layout.has_times, total, total, 0, {}), rows
+    return Survey(files, "parquet", "time" in names, total, total, 0, {}), rows
 
 
 def _check_kinds(table: DataFrame, names: Mapping[str, str]) -> None:
@@ -85,7 +84,7 @@ def _parsed(
     rejects = Collected(keep_text=keep_text)
     for batch in batches:
         for file in batch.column(FILE).unique().to_pylist():
-            part = batch.filter(pa.compute.equal(batch.column(FILE), file))
+            part = batch.filter(pc.equal(batch.column(FILE), file))
             lines = np.array(part.column(NUMBER)) + 1
             yield from event_batches(rows_of(_named(part, names), names, lines), rejects)
             yield from filter(None, [rejects.take(numbers[file])])

@@ -16,7 +16,10 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-__all__ = ["Work", "address"]
+__all__ = ["SHARD", "Work", "address"]
+
+SHARD = 200_000
+"""The most rows that a task holds at once, where nobody says otherwise."""
 
 
 class Work(NamedTuple):
