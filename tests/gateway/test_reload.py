@@ -246,7 +246,7 @@ def test_what_needs_a_restart_is_said(gateway):
 
 def test_the_parent_goes_on_looking_whatever_fails(gateway, folder):
     """Here its own directory for new states is gone for a while."""
-    (directory,) = (folder / "temporary").glob("incrowd-gateway-*")
+    (directory,) = (folder / "temporary").glob("incrowd-*")
     aside = directory.with_name("aside")
     failed = gateway.count("reload_failed")
     directory.rename(aside)

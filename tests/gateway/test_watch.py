@@ -5,14 +5,16 @@ import os
 import socket
 import threading
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from urllib.request import urlopen
 
 import pytest
+from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
 from incrowd.errors import BadInputError
-from incrowd.gateway import watch as watch_module
-from incrowd.gateway.watch import Watch, start_metrics
+from incrowd.gateway import counts as counts_module
+from incrowd.gateway.watch import MILLISECONDS, Watch, start_metrics
 
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -162,8 +164,8 @@ def test_workers_counts_are_added_up_and_outlive_them(tmp_path):
             ):  # the first scrape folds the dead worker's files, the second reads what it left
                 found = scrape(server)
                 assert [float(found[name]) for name in (REQUESTS, BUCKET, COUNT)] == [total] * 3
-        processes = {file.stem.rpartition("_")[2] for file in directory.glob("*.db")}
-        assert processes == {"0", str(living.pid)}
+        processes = {file.name.partition("-")[0] for file in directory.iterdir()}
+        assert processes == {"dead.json", str(living.pid)}
     finally:
         stop.set()
         living.join(60)
@@ -172,11 +174,11 @@ def test_workers_counts_are_added_up_and_outlive_them(tmp_path):
 
 
 def test_scrapes_at_once_count_a_dead_worker_once(tmp_path, monkeypatch):
-    def write_slowly(file, sums, write=watch_module._write):
+    def write_slowly(file, encoded, write=counts_module._write):
         time.sleep(0.05)
-        write(file, sums)
+        write(file, encoded)
 
-    monkeypatch.setattr(watch_module, "_write", write_slowly)
+    monkeypatch.setattr(counts_module, "_write", write_slowly)
     server = start_metrics("127.0.0.1", 0, tmp_path)
     try:
         run_worker(tmp_path, 7)
@@ -192,13 +194,67 @@ def test_scrapes_at_once_count_a_dead_worker_once(tmp_path, monkeypatch):
 
 
 def test_a_new_run_starts_from_nothing_and_half_made_files_do_no_harm(tmp_path):
-    (tmp_path / "counter_0.db").write_bytes(b"left over")
+    run_worker(tmp_path, 7)
     server = start_metrics("127.0.0.1", 0, tmp_path)
     try:
-        (tmp_path / f"counter_{os.getpid()}.db").touch()
-        assert scrape(server) == {}
+        (tmp_path / f"{os.getpid()}-0.json").touch()
+        assert set(scrape(server).values()) == {"0.0"}
     finally:
         server.close()
+
+
+def test_a_full_disk_stops_no_worker_and_loses_no_count(tmp_path, monkeypatch):
+    def no_space(*_):
+        raise OSError(28, "No space left on device")
+
+    watch = knowing(tmp_path)
+    watch.request("/loans", 200, 0.1)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_bytes", no_space)
+        watch.add_up()
+    assert not list(tmp_path.iterdir())
+    watch.add_up()
+    (file,) = tmp_path.iterdir()
+    watch.request("/loans", 200, 0.1)
+    with monkeypatch.context() as patched:  # the file has its room: no disk need grow for more
+        patched.setattr(Path, "write_bytes", no_space)
+        watch.add_up()
+    assert b'[["/loans","200"],[2.0]]' in counts_module._read_counts(file)
+
+
+def test_counts_are_whole_whoever_reads_while_they_are_written(tmp_path):
+    counts = counts_module.Counts([counts_module.Kind("events", "Events", ("name",))])
+    file = counts_module.CountsFile(tmp_path)
+    for number in range(400):  # more series than there was room for at first
+        counts.add("events", f"{number} {'x' * 900}")
+        file.write(counts)
+        (left,) = tmp_path.glob("*.counts")
+        assert counts_module._read_counts(left) == counts.encode()
+    assert [path.suffix for path in tmp_path.iterdir()] == [".counts"]
+
+
+def test_every_number_of_a_histogram_is_what_the_library_would_count():
+    seconds = [0.0, 1e-3, 1.1e-3, 0.005, 4.0, 30.0, 31.0, 1e9]
+    ours = knowing()
+    for each in seconds:
+        ours.request("/loans", 200, each)
+    ours.add_up()
+    theirs = CollectorRegistry()
+    histogram = Histogram(
+        "incrowd_request_seconds",
+        "Whole requests, in seconds.",
+        ["route"],
+        registry=theirs,
+        buckets=MILLISECONDS,
+    )
+    for each in seconds:
+        histogram.labels("/loans").observe(each)
+
+    def lines(registry):
+        shown = generate_latest(registry).decode().splitlines()
+        return [line for line in shown if "request_seconds_" in line and "/loans" in line]
+
+    assert lines(ours.registry) == [line for line in lines(theirs) if "_created" not in line]
 
 
 def test_a_port_that_is_taken_is_said_in_one_line(tmp_path):

@@ -8,10 +8,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
-import tempfile
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -21,6 +19,7 @@ from aiohttp import web
 from incrowd.gateway.serve import run_gateway
 from incrowd.online.made import made_loans
 from incrowd.online.schema import text_of
+from incrowd.temporary import private_directory
 
 __all__ = ["run_demo"]
 
@@ -43,8 +42,7 @@ def run_demo(port: int, say: Callable[[str], None]) -> None:
     """
     table = made_loans(ROWS)
     provider = Provider(table.to_pylist(), say)
-    with tempfile.TemporaryDirectory(prefix="incrowd-demo-") as directory:
-        folder = Path(directory)
+    with private_directory() as folder:
         pq.write_table(table, folder / "people.parquet")
         config = folder / "gateway.yaml"
         config.write_text(yaml.safe_dump(_config(port, provider.start()), sort_keys=False), encoding="utf-8")

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import signal
 import socket
 import ssl
 import sys
-import tempfile
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from granian import Granian
 from granian.constants import Interfaces, Loops, SSLProtocols
 from granian.log import LogLevels
-from granian.server import MPServer
 
 from incrowd.errors import BadInputError, IncrowdError
 from incrowd.gateway.app import Gateway
@@ -30,6 +30,7 @@ from incrowd.gateway.journal import GRANIAN_LOGGING, Journal, LineWriter, instal
 from incrowd.gateway.prepared import Prepared, prepare, unprepared, watched_files
 from incrowd.gateway.providers import open_provider
 from incrowd.gateway.watch import Watch, start_metrics
+from incrowd.temporary import private_directory
 
 __all__ = ["run_gateway"]
 
@@ -47,8 +48,8 @@ def run_gateway(file: Path) -> None:
     journal = Journal(config.log, LineWriter().write)
     undo = install(journal)
     try:
-        with tempfile.TemporaryDirectory(prefix="incrowd-gateway-") as directory:
-            Parent(config, journal, Path(directory)).serve()
+        with private_directory() as directory:
+            Parent(config, journal, directory).serve()
     finally:
         undo()
 
@@ -129,7 +130,7 @@ class Maker:
             sys.exit(1)
 
 
-class Parent(MPServer):
+class Parent:
     """The server, with a watch on the files it was made from.
 
     Parameters
@@ -144,7 +145,7 @@ class Parent(MPServer):
 
     def __init__(self, config: Config, journal: Journal, directory: Path) -> None:
         listen = config.listen
-        super().__init__(
+        self._server = Granian(
             "incrowd gateway",
             address=listen.host,
             port=listen.port,
@@ -158,13 +159,14 @@ class Parent(MPServer):
             workers_kill_timeout=STOP_TIMEOUT,
             **_tls(config),
         )
+        self._server.on_startup(self._listen_for_hang_up)  # it has set its own handlers by then
         self._journal = journal
         self._look_now = threading.Event()
         self._watched, self._stamps = config, _stamps(config)
         metrics = directory / "metrics" if config.metrics else None
         self._maker = Maker(self._first_state(config), Inbox(directory / "state"), metrics)
 
-    def serve(self, *_: Any, **__: Any) -> None:
+    def serve(self) -> None:
         """Serve until told to stop."""
         config, metrics = self._maker.prepared.config, self._maker.metrics
         if config.metrics and metrics:
@@ -172,12 +174,12 @@ class Parent(MPServer):
         self._watch = Watch(metrics)
         threading.Thread(target=self._look_for_changes, name="reload", daemon=True).start()
         self._journal.info("starting", host=config.listen.host, port=config.listen.port)
-        super().serve(target_loader=self._maker, wrap_loader=False)
+        self._server.serve(target_loader=self._maker, wrap_loader=False)
         self._journal.info("stopped")
 
-    def signal_handler_reload(self, *_: Any, **__: Any) -> None:
-        """Look at the files now (SIGHUP), instead of replacing the workers."""
-        self._look_now.set()
+    def _listen_for_hang_up(self) -> None:
+        """Look at the files when SIGHUP comes, where the server by itself would replace its workers."""
+        signal.signal(signal.SIGHUP, lambda *_: self._look_now.set())
 
     def _first_state(self, config: Config) -> Prepared:
         """Prepare, or start without the auxiliary table: everybody is told so, and nothing is sent."""
