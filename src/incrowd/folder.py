@@ -1,21 +1,41 @@
-"""Files and directories that appear at their final name only when they are whole."""
+"""Files and directories that appear at their final names only when they are whole, several of them together.
+
+Drafts lie beside their final names, each in a private directory (see :mod:`incrowd.temporary`), together with what they
+replace. Before anything is moved, what will be moved is written down there. If the run is killed in between, the next
+one that writes into one of these directories puts everything back. While things are moved or put back, the directories
+that hold the final names are locked, so that of several runs each moves all of its own or waits.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-import secrets
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
+from incrowd.beside import holds_release
 from incrowd.errors import BadInputError
-from incrowd.leftovers import marked, remove, remove_leftovers
+from incrowd.temporary import PrivateDirectory, delete, directories_locked, locked, private_directories
 
-__all__ = ["appearing", "check_free"]
+__all__ = [
+    "appearing",
+    "appearing_together",
+    "check_free",
+    "gone_on_failure",
+    "private_file",
+    "working_beside",
+]
+
+Replaces = Callable[[Path], bool]
+_MOVES = "moves.json"
 
 
-def check_free(path: Path, *, force: bool, ours: Callable[[Path], bool], what: str) -> None:
-    """Refuse a final name that is taken (unless `force`, and what is there is ours) or cannot be written."""
+def check_free(path: Path, *, force: bool, ours: Replaces, what: str) -> None:
+    """Refuse a final name that is taken (unless `force`, and what is there is ours), cannot be written or is published."""
+    _check_outside(path, what)
+    _clean_beside(path.absolute())
     if path.exists() or path.is_symlink():
         if not force:
             raise BadInputError(f"{what} {path} exists; choose another name, or use --force to replace it")
@@ -30,47 +50,257 @@ def check_free(path: Path, *, force: bool, ours: Callable[[Path], bool], what: s
         raise BadInputError(f"{what} {path}: the directory above it cannot be written")
 
 
+def _check_outside(path: Path, what: str) -> None:
+    """Refuse what would lie inside a release: private files could be published with it, and its audit would fail."""
+    parent = Path(os.path.realpath(path.absolute().parent))
+    for above in (parent, *parent.parents):
+        if holds_release(above):
+            raise BadInputError(
+                f"{what} {path} would lie inside the release {above}; choose a place outside it"
+            )
+
+
 @contextmanager
-def appearing(path: Path, *, replaces: Callable[[Path], bool] | None = None) -> Iterator[Path]:
+def appearing(path: Path, *, replaces: Replaces | None = None) -> Iterator[Path]:
     """Give a name beside `path` to write to; on success it moves to `path`, on failure it is removed.
 
     What has appeared at `path` meanwhile is replaced only if `replaces` says that it may be. What an earlier
     run left behind when it was killed is removed first. A full disk or the like is one clear error.
     """
-    path = path.absolute()
-    remove_leftovers(path.parent, f".{path.name}.")
-    draft = path.with_name(f".{path.name}.{marked()}{secrets.token_hex(4)}")
-    try:
+    with appearing_together([(path, replaces)]) as (draft,):
         yield draft
-        _sync(draft)
-        _move(draft, path, replaces)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise BadInputError(f"{path} cannot be written: {reason}; nothing was left there") from None
-    finally:
-        remove(draft)
 
 
-def _move(draft: Path, path: Path, replaces: Callable[[Path], bool] | None) -> None:
-    """Move the draft into place; what may be replaced goes aside first and is removed last."""
-    if not path.exists():
-        draft.rename(path)
-        return
-    if replaces is None or not replaces(path):
-        raise BadInputError(f"{path} has appeared meanwhile; nothing was replaced, choose another name")
-    aside = draft.with_name(draft.name + "-old")
-    path.rename(aside)
+@contextmanager
+def appearing_together(finals: Sequence[tuple[Path, Replaces | None]]) -> Iterator[list[Path]]:
+    """Give a draft's name for each final name; on success all move there, on failure none does.
+
+    The last one is what the others belong to, as a private map belongs to its release. What is replaced goes first and
+    the new one comes last, so that at no moment does it lie beside others that do not belong to it.
+
+    Parameters
+    ----------
+    finals
+        Each final name, and what may be replaced there (see `appearing`).
+    """
+    paths = [path.absolute() for path, _ in finals]
     try:
-        draft.rename(path)
-    except OSError:
-        aside.rename(path)
+        with ExitStack() as stack:
+            moves = [_Move(stack.enter_context(working_beside(path)), path) for path in paths]
+            yield [move.new for move in moves]
+            for move in moves:
+                _sync(move.new)
+            _move_all(moves, [replaces for _, replaces in finals])
+    except OSError as error:
+        raise _unwritten(paths, error) from None
+
+
+def _unwritten(paths: Sequence[Path], error: OSError) -> BadInputError:
+    names = " and ".join(map(str, paths))
+    reason = error.strerror or type(error).__name__
+    there = any(map(os.path.lexists, paths))
+    state = "what was there before is unchanged" if there else "nothing was left there"
+    return BadInputError(f"{names} cannot be written: {reason}; {state}")
+
+
+@contextmanager
+def working_beside(path: Path) -> Iterator[Path]:
+    """Give a private directory beside `path`, which goes in any case; first those of runs that were killed."""
+    path = path.absolute()
+    _clean_beside(path)
+    directory = PrivateDirectory(path.parent, _before(path))
+    try:
+        yield directory.path
+    finally:
+        if (
+            directory.path / _MOVES
+        ).exists():  # what was there could not be put back: the next run tries again
+            directory.abandon()
+        else:
+            directory.remove()
+
+
+@contextmanager
+def gone_on_failure(path: Path | None) -> Iterator[Path | None]:
+    """Remove a file again if what is done besides fails; None is no file."""
+    try:
+        yield path
+    except BaseException:
+        if path is not None:
+            path.unlink(missing_ok=True)
         raise
-    remove(aside)
 
 
-def _sync(draft: Path) -> None:
+def private_file(path: Path) -> Path:
+    """Make an empty file that only its owner may read (mode 0600), and return its name."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    return path
+
+
+class _Move(NamedTuple):
+    """A draft and its final name; the draft's inode is known once it is whole."""
+
+    directory: Path
+    path: Path
+    inode: int | None = None
+
+    @property
+    def new(self) -> Path:
+        return self.directory / "new"
+
+    @property
+    def old(self) -> Path:
+        """Where what is replaced waits."""
+        return self.directory / "old"
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the draft is at its final name."""
+        return not self.new.exists() and self.inode is not None and self.inode == _inode(self.path)
+
+
+def _move_all(moves: Sequence[_Move], replaces: Sequence[Replaces | None]) -> None:
+    """Move all drafts into place, or put everything back; no other run moves anything there meanwhile."""
+    moves = [move._replace(inode=_inode(move.new)) for move in moves]
+    for move in moves:
+        _clean_beside(move.path)
+    with directories_locked(move.path.parent for move in moves):
+        try:
+            _write_down(moves)
+            for move, may_go in reversed(list(zip(moves, replaces, strict=True))):
+                _set_aside(move, may_go)
+            for move in moves:
+                move.new.rename(move.path)
+        except BaseException:
+            _put_back(moves)
+            raise
+        with suppress(OSError):  # all is in place; the next run forgets it
+            _forget(moves)
+
+
+def _set_aside(move: _Move, replaces: Replaces | None) -> None:
+    if not os.path.lexists(move.path):
+        return
+    if replaces is None or move.path.is_symlink() or not replaces(move.path):
+        raise BadInputError(f"{move.path} has appeared meanwhile; nothing was replaced, choose another name")
+    move.path.rename(move.old)
+
+
+def _put_back(moves: Sequence[_Move], *, unless_taken: bool = False) -> None:
+    """Undo all moves, in an order that never shows one of the new beside the old; again does nothing.
+
+    With `unless_taken`, what was set aside stays there if its name has been taken since: it is superseded.
+    """
+    for move in reversed(moves):
+        if move.is_done:
+            move.path.rename(move.new)
+    for move in moves:
+        superseded = unless_taken and os.path.lexists(move.path)
+        if os.path.lexists(move.old) and not superseded:
+            _bring_back(move)
+    _forget(moves)
+
+
+def _bring_back(move: _Move) -> None:
+    kept = (
+        f"{move.path} could not be put back; what was there before is kept as {move.old} until the next run"
+    )
+    if os.path.lexists(move.path):
+        raise BadInputError(kept)
+    try:
+        move.old.rename(move.path)
+    except OSError:
+        raise BadInputError(kept) from None
+
+
+def _write_down(moves: Sequence[_Move]) -> None:
+    """Write all moves into each of the private directories, by names that hold wherever the file system is seen."""
+    for at in moves:
+        base = at.path.parent
+        said = [
+            [os.path.relpath(move.directory, base), os.path.relpath(move.path, base), move.inode]
+            for move in moves
+        ]
+        file = private_file(at.directory / _MOVES)
+        file.write_text(json.dumps(said), encoding="utf-8")
+        _sync(file)
+
+
+def _forget(moves: Sequence[_Move]) -> None:
+    for move in moves:
+        (move.directory / _MOVES).unlink(missing_ok=True)
+
+
+def _read_moves(directory: Path) -> list[_Move]:
+    """Return what was written down; nothing if nothing was moved yet."""
+    try:
+        said = json.loads((directory / _MOVES).read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return []
+    base = directory.parent
+    return [
+        _Move(Path(os.path.normpath(base / where)), Path(os.path.normpath(base / path)), inode)
+        for where, path, inode in said
+    ]
+
+
+def _settle(directory: Path) -> bool:
+    """Put back what a killed run had moved, unless it had moved all; say whether its directory may go.
+
+    All that is in its directories then goes with them: drafts, and what another run has superseded since.
+    """
+    moves = _read_moves(directory)
+    others = [move.directory for move in moves if move.directory.name != directory.name]
+    with ExitStack() as stack:
+        for other in others:
+            if not other.parent.is_dir():
+                return False
+            if other.exists() and not stack.enter_context(locked(other)):
+                return False
+        try:
+            if moves and moves[-1].new.exists():
+                _put_back(moves, unless_taken=True)
+            _forget(moves)
+        except (OSError, BadInputError):
+            return False
+        for other in others:
+            delete(other)
+    return True
+
+
+def _clean_beside(path: Path) -> None:
+    """Remove what killed runs left in the directory of a final name, after putting back what they had moved."""
+    for directory in private_directories(path.parent, beside=True):
+        with suppress(OSError):
+            _clean(directory)
+
+
+def _clean(directory: Path) -> None:
+    places = _places(directory)
+    with directories_locked(places), locked(directory) as dead:
+        if dead and _places(directory) <= places and _settle(directory):
+            delete(directory)
+
+
+def _places(directory: Path) -> set[Path]:
+    """Return the directories whose entries a run has moved or is about to move."""
+    return {directory.parent, *(move.path.parent for move in _read_moves(directory))}
+
+
+def _before(path: Path) -> str:
+    return f".{path.name}."
+
+
+def _inode(path: Path) -> int | None:
+    try:
+        return path.lstat().st_ino
+    except OSError:
+        return None
+
+
+def _sync(path: Path) -> None:
     """Make sure that what was written has reached the disk before it gets its name."""
-    for file in [draft, *draft.iterdir()] if draft.is_dir() else [draft]:
+    for file in [path, *path.rglob("*")] if path.is_dir() else [path]:
         handle = os.open(file, os.O_RDONLY)
         try:
             os.fsync(handle)

@@ -1,4 +1,4 @@
-"""kill -9 and Ctrl-C, at the very step where they would hurt most."""
+"""kill -9, Ctrl-C and other signals, at the very step where they would hurt most."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from cli.helpers import call, only_line, start, visible
+from cli.helpers import call, command, only_line, start, visible
 
 # Each script says on stderr when it is where the test wants it, and waits there.
 WHILE_WRITING = """
@@ -33,6 +33,19 @@ def tell(self, **options):
     while True:
         transactions(self, **options)
 Log.transactions = tell
+main()
+"""
+WHILE_MOVING = """
+import sys, time
+from pathlib import Path
+from incrowd.cli import main
+rename = Path.rename
+def linger(self, target):
+    if Path(target).name == "release" and self.name == "new":
+        print("now", file=sys.stderr, flush=True)
+        time.sleep(100)
+    return rename(self, target)
+Path.rename = linger
 main()
 """
 
@@ -68,6 +81,66 @@ def test_kill_while_writing_leaves_nothing_at_the_final_name_and_the_next_run_cl
     assert visible(tmp_path) == {"log.tsv", out.name}
 
 
+def test_what_is_being_written_is_for_its_owner_alone(log, tmp_path, begun):
+    process = begun(WHILE_WRITING, "anonymize", log, "--out", tmp_path / "release", "--k", 3)
+    process.kill()
+    process.communicate()
+    (draft,) = visible(tmp_path) - {"log.tsv"}
+    assert (tmp_path / draft).stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("script", [WHILE_WRITING, WHILE_READING], ids=["writing", "reading"])
+def test_kill_leaves_nothing_private_that_the_next_run_would_not_remove(
+    log, tmp_path, begun, scratch, script
+):
+    job = ("anonymize", log, "--out", tmp_path / "release", "--private-map", tmp_path / "map", "--k", 3)
+    process = begun(script, *job)
+    process.kill()
+    process.communicate()
+    assert visible(tmp_path) - {"log.tsv"} or script == WHILE_READING
+    assert visible(scratch) or script == WHILE_WRITING
+    assert command(*job, env={**os.environ, "TMPDIR": str(scratch)}).code == 0
+    assert visible(tmp_path) == {"log.tsv", "release", "map"}
+    assert visible(scratch) == set()
+
+
+def test_the_temporary_files_of_a_run_that_still_goes_on_are_left_alone(log, tmp_path, begun, scratch):
+    process = begun(WHILE_READING, "anonymize", log, "--out", tmp_path / "release", "--k", 3)
+    try:
+        before = visible(scratch)
+        ran = command(
+            "anonymize",
+            log,
+            "--out",
+            tmp_path / "other",
+            "--k",
+            3,
+            env={**os.environ, "TMPDIR": str(scratch)},
+        )
+        assert ran.code == 0
+        assert visible(scratch) == before != set()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_kill_between_the_moves_of_map_and_release_is_undone(log, tmp_path, begun):
+    out, private_map = tmp_path / "release", tmp_path / "map"
+    job = ("anonymize", log, "--out", out, "--private-map", private_map)
+    assert call(*job, "--k", 3).code == 0
+    before = {path: path.stat().st_ino for path in (private_map, *out.iterdir())}
+    process = begun(WHILE_MOVING, *job, "--k", 4, "--force")
+    process.kill()
+    process.communicate()
+    assert private_map.stat().st_ino != before[private_map]
+    assert not out.exists()  # a map alone publishes nothing
+    refused = call(*job, "--k", 4)
+    assert refused.code == 2
+    assert "exists" in only_line(refused.err)
+    assert {path: path.stat().st_ino for path in (private_map, *out.iterdir())} == before
+    assert visible(tmp_path) == {"log.tsv", "release", "map"}
+
+
 def test_kill_while_replacing_keeps_the_old_release(log, release, tmp_path, begun):
     before = {path.name: path.read_bytes() for path in release.iterdir()}
     process = begun(WHILE_WRITING, "anonymize", log, "--out", release, "--k", 4, "--force")
@@ -91,16 +164,40 @@ def test_a_draft_of_a_run_that_still_goes_on_is_left_alone(log, tmp_path, begun)
 
 
 @pytest.mark.parametrize("script", [WHILE_WRITING, WHILE_READING], ids=["writing", "reading"])
-def test_ctrl_c_ends_with_one_line_and_no_leftovers(log, tmp_path, begun, scratch, script):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda one: one.name)
+def test_a_signal_ends_with_one_line_and_leaves_nothing(log, tmp_path, begun, scratch, *, script, number):
     process = begun(script, "anonymize", log, "--out", tmp_path / "release", "--k", 3)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     printed, said = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == 128 + number
     assert printed == ""
     # A terminal has "^C" on the line already, so an empty one may come first.
     assert only_line(said.lstrip("\n")) == "stopped; nothing was published"
     assert visible(tmp_path) == {"log.tsv"}
     assert visible(scratch) == set()
+
+
+def test_what_nohup_started_goes_on_when_the_terminal_goes(log, tmp_path, scratch):
+    waits = WHILE_WRITING.replace("time.sleep(100)", "time.sleep(2)\n    raise SystemExit(7)")
+    ignoring = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n" + waits
+    options = {"env": {**os.environ, "TMPDIR": str(scratch)}}
+    process = start(ignoring, "anonymize", log, "--out", tmp_path / "release", "--k", 3, **options)
+    assert process.stderr.readline() == "now\n"
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=60)
+    assert process.returncode == 7
+
+
+def test_the_gateway_keeps_its_own_ways_to_stop():
+    script = """
+import signal
+from incrowd.cli import app
+for arguments in (["gateway", "x.yaml"], ["audit", "x"]):
+    app._note_signals(arguments)
+    print(*(signal.getsignal(number) == signal.SIG_DFL for number in (signal.SIGTERM, signal.SIGHUP)))
+"""
+    printed, _ = start(script).communicate(timeout=60)
+    assert printed == "True True\nFalse False\n"
 
 
 def test_the_program_starts_light_so_that_ctrl_c_is_heard_at_once():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.helpers import AOL_HEADER, aol_line, call, only_line, refused, start, visible
+from cli.helpers import AOL_HEADER, aol_line, call, command, only_line, refused, start, visible
 
 FULL_DISK = """
 import resource, sys
@@ -139,6 +139,23 @@ def test_a_private_map_inside_the_release_is_refused(log, release, tmp_path, pla
     assert contents(release) == before
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("anonymize", "--k", 3, "--out", "{release}/inner"),
+        ("anonymize", "--k", 3, "--out", "{place}/new", "--private-map", "{release}/map"),
+        ("compare", "--k", 3, "--methods", "flock", "--out", "{release}/comparison"),
+    ],
+    ids=["release", "map", "comparison"],
+)
+def test_nothing_is_written_into_another_release(log, release, tmp_path, options):
+    before = contents(release)
+    command, *rest = [str(option).format(release=release, place=tmp_path) for option in options]
+    assert "choose a place outside it" in refused(call(command, log, *rest))
+    assert contents(release) == before
+    assert visible(tmp_path) == {"log.tsv", "release"}
+
+
 def test_force_does_not_replace_a_foreign_file_with_the_map(log, tmp_path):
     precious = tmp_path / "map.parquet"
     precious.write_text("precious")
@@ -204,6 +221,79 @@ def test_a_full_disk_leaves_nothing(log, tmp_path):
     assert "nothing was left there" in line
 
 
+@pytest.mark.parametrize("options", [[], ["--force"]], ids=["new", "replacing"])
+def test_without_space_for_the_private_map_nothing_is_published(log, release, tmp_path, options):
+    small = tmp_path / "small"
+    small.mkdir()
+    if os.geteuid() != 0 or not mount("-o", "size=4k", small):
+        pytest.skip("only root may mount a disk that is small enough to be full")
+    out = release if options else tmp_path / "new"
+    before = contents(release)
+    try:
+        (small / "filled").write_bytes(bytes(4096))
+        job = ("anonymize", log, "--out", out, "--k", 4, "--private-map", small / "map")
+        ran = call(*job, *options)
+        assert visible(small) == {"filled"}
+    finally:
+        unmount(small)
+    assert ran.code == 2
+    assert "space" in only_line(ran.err)
+    assert contents(release) == before
+    assert visible(tmp_path) == {"log.tsv", "release", "small"}
+
+
+def test_the_private_map_and_the_release_appear_together_or_not_at_all(log, release, tmp_path, monkeypatch):
+    """The map moves first; when the release then cannot, the map that was there is put back too."""
+    job = ("anonymize", log, "--out", release, "--private-map", tmp_path / "map", "--force", "--k")
+    assert call(*job, 3).code == 0
+    before = contents(release), (tmp_path / "map").stat().st_ino
+    rename = Path.rename
+
+    def fail(self, target):
+        if Path(target) == release and self.name == "new":
+            raise OSError(28, "No space left on device")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fail)
+    assert "No space left" in only_line(call(*job, 4).err)
+    assert (contents(release), (tmp_path / "map").stat().st_ino) == before
+    assert visible(tmp_path) == {"log.tsv", "release", "map"}
+
+
+def test_rejected_lines_are_for_their_owner_alone(tmp_path):
+    log = tmp_path / "bad.tsv"
+    log.write_text(AOL_HEADER + "".join(aol_line(user, "dogs") for user in range(5)) + "short\n")
+    ran = call("anonymize", log, "--out", tmp_path / "release", "--k", 3, "--json")
+    file = Path(ran.json["rejected"]["file"])
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.fixture
+def with_rejects(tmp_path):
+    """Return a log of which lines are rejected."""
+    log = tmp_path / "bad.tsv"
+    log.write_text(AOL_HEADER + "".join(aol_line(user, "dogs") for user in range(5)) + "short\n")
+    return log
+
+
+def test_without_space_for_the_rejected_lines_nothing_is_published(with_rejects, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("incrowd.logs.rejects.private_file", full)
+    ran = call("anonymize", with_rejects, "--out", tmp_path / "release", "--k", 3)
+    assert "No space left" in refused(ran, tmp_path / "release")
+    assert visible(tmp_path) == {"bad.tsv"}
+
+
+def test_without_space_for_the_release_the_rejected_lines_go_too(with_rejects, tmp_path):
+    process = start(FULL_DISK, "anonymize", with_rejects, "--out", tmp_path / "release", "--k", 3)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert "nothing was left there" in only_line(said)
+    assert visible(tmp_path) == {"bad.tsv"}
+
+
 def test_a_file_that_may_not_grow_leaves_nothing(log, tmp_path):
     out = tmp_path / "release"
     process = start(FULL_DISK, "anonymize", log, "--out", out, "--k", 3)
@@ -252,3 +342,15 @@ def test_a_relative_output_and_the_current_directory(tmp_path, monkeypatch):
     assert call("audit", "release").code == 0
     monkeypatch.chdir(tmp_path / "release")
     assert call("audit", ".").code == 0
+
+
+def test_a_name_in_an_error_does_not_steer_the_terminal(log, tmp_path):
+    ran = call("anonymize", log, "--out", tmp_path / "a\x1b[31m\nb" / "release", "--k", 3)
+    assert "a<U+001B>[31m<U+000A>b/release" in refused(ran)
+    assert "\x1b" not in ran.err
+
+
+def test_a_tmpdir_that_is_not_there_is_named(log, tmp_path):
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "missing")}
+    ran = command("anonymize", log, "--out", tmp_path / "release", "--k", 3, env=environment)
+    assert "TMPDIR is" in refused(ran, tmp_path / "release")

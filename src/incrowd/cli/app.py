@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import traceback
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -21,8 +22,10 @@ __all__ = ["cli", "main"]
 
 BAD_USAGE = 2
 INTERNAL = 3
-INTERRUPTED = 130
+BY_SIGNAL = 128  # and the signal's number
+GATEWAY = "gateway"  # has ways of its own to stop
 STOPPED = "stopped; nothing was published"
+_OTHER_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 class Commands(click.Group):
@@ -65,7 +68,7 @@ def main(arguments: list[str] | None = None) -> None:
     arguments = sys.argv[1:] if arguments is None else arguments
     if "_INCROWD_COMPLETE" in os.environ:
         sys.exit(shell_complete(cli, {}, "incrowd", "_INCROWD_COMPLETE", os.environ["_INCROWD_COMPLETE"]))
-    stopped = _note_interrupts()
+    stopped = _note_signals(arguments)
     try:
         sys.exit(_run(arguments))
     except IncrowdError as error:
@@ -76,7 +79,7 @@ def main(arguments: list[str] | None = None) -> None:
     except click.ClickException as error:
         code = _fail(_usage(error), BAD_USAGE, arguments)
     except (click.Abort, KeyboardInterrupt):
-        code = _fail(STOPPED, INTERRUPTED, arguments)
+        code = _fail(STOPPED, _code_of(stopped), arguments)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
@@ -87,7 +90,7 @@ def main(arguments: list[str] | None = None) -> None:
     except Exception as error:  # noqa: BLE001 - a traceback could show records; its place cannot
         # A library may turn the interrupt into an error of its own.
         code = (
-            _fail(STOPPED, INTERRUPTED, arguments)
+            _fail(STOPPED, _code_of(stopped), arguments)
             if stopped
             else _fail(_internal(error), INTERNAL, arguments)
         )
@@ -104,8 +107,8 @@ def _run(arguments: list[str]) -> int:
     return 0
 
 
-def _note_interrupts() -> list[int]:
-    """Let Ctrl-C leave a note, besides its usual effect; return where the notes are."""
+def _note_signals(arguments: list[str]) -> list[int]:
+    """Let Ctrl-C, SIGTERM and SIGHUP stop the program in good order and leave a note; return where the notes are."""
     notes: list[int] = []
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
@@ -114,12 +117,23 @@ def _note_interrupts() -> list[int]:
 
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, interrupt)
+        for number in () if arguments[:1] == [GATEWAY] else _OTHER_SIGNALS:
+            if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+                signal.signal(number, interrupt)
     return notes
 
 
+def _code_of(notes: list[int]) -> int:
+    """Return the exit code that a shell expects after the first of the signals."""
+    return BY_SIGNAL + (notes[0] if notes else signal.SIGINT)
+
+
 def _fail(line: str, code: int, arguments: list[str]) -> int:
-    """Print one line, and one JSON object if that was asked for."""
-    print(f"incrowd: {line}", file=sys.stderr)  # noqa: T201
+    """Print one line, and one JSON object if that was asked for; a name in it may hold codes that steer a terminal."""
+    from incrowd.report.visible import visible  # here, so that the program starts light
+
+    with suppress(OSError):  # the terminal may be gone
+        print(f"incrowd: {visible(line)}", file=sys.stderr)  # noqa: T201
     if "--json" in arguments:
         print(json.dumps({"error": line, "exit_code": code}))  # noqa: T201
     return code

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from incrowd.folder import appearing
+from incrowd.folder import appearing, private_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,9 +68,9 @@ class Rejects:
             self.add(line, reason, texts[index] if texts else None)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write one JSON object a line, ordered by line: number and reason, and the text if it was kept."""
+        """Write one JSON object a line, ordered by line: number and reason, and the text if it was kept (mode 0600)."""
         self._flush()
-        with appearing(Path(path)) as draft, draft.open("w", encoding="utf-8") as file:
+        with appearing(Path(path)) as draft, private_file(draft).open("w", encoding="utf-8") as file:
             for batch in self._store.batches("SELECT * FROM rejects ORDER BY line, reason"):
                 for row in batch.to_pylist():
                     kept = row if row["text"] is not None else {"line": row["line"], "reason": row["reason"]}

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
-import weakref
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
 
 from incrowd.errors import BadInputError
-from incrowd.leftovers import marked, remove_leftovers
 from incrowd.memory import parse_memory, spell_memory
+from incrowd.temporary import temporary_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,9 +41,7 @@ class Store:
         self._limit = max(int(self.memory * _DATABASE_SHARE), _LEAST_DATABASE)
         self._given = memory
         self._inserted = 0
-        remove_leftovers(Path(tempfile.gettempdir()))  # a killed run could not: spilled rows are private
-        self._directory = tempfile.mkdtemp(prefix=marked())
-        self._delete = weakref.finalize(self, shutil.rmtree, self._directory, ignore_errors=True)
+        self._directory = temporary_directory()  # what is spilled there is private
         with self._plain_errors():
             self._connection = self._connect()
 
@@ -55,7 +50,7 @@ class Store:
             ":memory:",
             config={
                 "memory_limit": f"{self._limit // 1024}KiB",
-                "temp_directory": str(Path(self._directory) / "spilled"),
+                "temp_directory": str(self._directory.path / "spilled"),
                 "preserve_insertion_order": False,
                 "checkpoint_threshold": "1000TB",  # rewriting the tables would take seconds and gain nothing
             },
@@ -66,13 +61,13 @@ class Store:
     @property
     def closed(self) -> bool:
         """Whether the tables are gone."""
-        return not self._delete.alive
+        return self._directory.removed
 
     def close(self) -> None:
         """Close the database and delete its files."""
         if not self.closed:
             self._connection.close()
-            self._delete()
+            self._directory.remove()
 
     def run(self, sql: str, **views: pa.Table) -> None:
         """Execute a statement; `views` are Arrow tables that it may read by name."""
@@ -84,7 +79,7 @@ class Store:
 
         The database keeps memory for its next tables; only one that is closed gives it back to the system.
         """
-        file = Path(self._directory) / f"{table}.parquet"
+        file = self._directory.path / f"{table}.parquet"
         quoted = str(file).replace("'", "''")
         with self._plain_errors():
             self._connection.execute(f"COPY {table} TO '{quoted}' (FORMAT parquet)")
