@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import tempfile
 from pathlib import Path
@@ -79,8 +80,12 @@ def test_binary_file(tmp_path, data):
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_utf_16_says_to_convert(tmp_path, encoding):
-    assert "convert it to UTF-8" in message(write(tmp_path / "log", ROW.encode(encoding)))
+def test_utf_16_says_how_to_read_it(tmp_path, encoding):
+    path = write(tmp_path / "log", ROW.encode(encoding))
+    assert f"--encoding {encoding}," in message(path)
+    with read_log(path, encoding=encoding) as log:
+        assert log.format == "aol"
+        assert log.transactions().owners.to_pylist() == ["17"]
 
 
 def test_unknown_format_suggests_the_nearest(tmp_path):
@@ -96,6 +101,28 @@ def test_missing_column_names_the_columns(tmp_path):
     assert "no column that looks like the user: found who, query, when" in text
     text = message(write(tmp_path / "log.jsonl", '{"user": 1, "words": "' + SECRET + '"}\n'))
     assert "no column that looks like the query: found user, words" in text
+
+
+def test_two_columns_of_one_name(tmp_path):
+    assert "2 columns of one name for the user" in message(
+        write(tmp_path / "x.csv", "user,user,query\na,b,c\n")
+    )
+    table = pa.Table.from_arrays(
+        [pa.array(["a"]), pa.array([SECRET]), pa.array(["b"])], ["user", "query", "query"]
+    )
+    pq.write_table(table, tmp_path / "p")
+    assert "2 columns of one name for the query" in message(tmp_path / "p")
+
+
+def test_one_column_for_two_roles(tmp_path):
+    path = write(tmp_path / "x.csv", "user,query\na,b\n")
+    assert "one column of x.csv" in message(path, columns={"user": "user", "query": "user"})
+
+
+def test_keys_that_may_be_content_are_not_shown(tmp_path):
+    text = message(write(tmp_path / "log.jsonl", '{"alice": "leprosy", "bob": "flu"}\n'))
+    assert "the shape 'aaaa, aaa'" in text
+    assert "alice" not in text
 
 
 def test_no_header_is_not_quoted(tmp_path):
@@ -127,8 +154,31 @@ def test_json_without_an_object(tmp_path):
     assert "no JSON object" in message(write(tmp_path / "log", f"[{SECRET}]\n"), format="jsonl")
 
 
+DEEP = '{"user": "a", "query": "x", "more": ' + "[" * 5000 + "]" * 5000 + "}\n"
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_json_that_is_nested_too_deeply_is_a_reject(tmp_path, first):
+    good = json.dumps({"user": "b", "query": SECRET}) + "\n"
+    with read_log(write(tmp_path / "log", DEEP + good if first else good + DEEP), format="jsonl") as log:
+        assert log.rejects.counts == {"nested too deeply": 1}
+        assert log.transactions(items="queries").owners.to_pylist() == ["b"]
+    assert "no JSON object" in message(write(tmp_path / "log", DEEP), format="jsonl")
+
+
+def test_a_file_name_that_is_not_utf_8(tmp_path):
+    path = os.fsencode(tmp_path) + b"/log\xff.tsv"
+    try:
+        with open(path, "wb") as file:  # noqa: PTH123
+            file.write(ROW.encode())
+    except OSError:
+        pytest.skip("this file system has no such names")
+    assert "log\\udcff.tsv is no name in UTF-8: rename" in message(os.fsdecode(path))
+
+
 def test_bad_bytes_are_counted(tmp_path):
-    with read_log(write(tmp_path / "log", ROW.encode() + b"18\tcaf\xe9\t2020-01-01 10:00:00\t\t\n")) as log:
+    path = write(tmp_path / "log", ROW.encode() * 20 + b"18\tcaf\xe9\t2020-01-01 10:00:00\t\t\n")
+    with read_log(path) as log:
         made = log.transactions(items="terms")
     assert log.bad_bytes == 1
     assert "Bytes that were not UTF-8, replaced: 1." in made.account

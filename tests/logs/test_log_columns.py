@@ -53,6 +53,51 @@ def test_a_missing_column_names_what_was_found():
         find_columns(["user", "query"], {"time": "when"}, file="f")
 
 
+def test_an_id_may_be_that_of_the_row():
+    with pytest.raises(BadInputError, match="no column that looks like the user: found id, customer, query"):
+        find_columns(["id", "customer", "query"], None, file="f")
+    assert find_columns(["id", "query"], {"user": "id"}, file="f") == {"user": 0, "query": 1}
+
+
+@pytest.mark.parametrize(
+    ("names", "asked", "role"),
+    [
+        (["user", "user", "query"], None, "user"),
+        (["user", "User", "query"], None, "user"),
+        (["user", "query", "query"], None, "query"),
+        (["user", "query", "time", "time"], None, "time"),
+        (["who", "who", "query"], {"user": "who"}, "user"),
+        (["Who", "WHO", "query"], {"user": "who"}, "user"),
+    ],
+)
+def test_two_columns_of_one_name_are_refused(names, asked, role):
+    with pytest.raises(
+        BadInputError, match=f"f has 2 columns of one name for the {role}: .*--columns {role}="
+    ):
+        find_columns(names, asked, file="f")
+
+
+def test_a_name_that_differs_by_case_can_be_asked_for():
+    assert find_columns(["user", "User", "query"], {"user": "User"}, file="f") == {"user": 1, "query": 2}
+
+
+def test_one_column_is_not_two_roles():
+    with pytest.raises(BadInputError, match="one column of f for the user and for the query: "):
+        find_columns(["user", "query"], {"user": "user", "query": "user"}, file="f")
+    with pytest.raises(BadInputError, match="no column that looks like the user"):
+        find_columns(["user", "words"], {"query": "user"}, file="f")
+    assert find_columns(["user", "url"], {"query": "url"}, file="f") == {"user": 0, "query": 1}
+    assert find_columns(["query", "text"], {"user": "query"}, file="f") == {"user": 0, "query": 1}
+
+
+@pytest.mark.parametrize("asked", [None, {"user": "alise"}, {"query": "lepros"}])
+def test_names_of_which_none_is_usual_may_be_a_record_and_are_not_shown(asked):
+    with pytest.raises(BadInputError, match=r"the shape 'aaaa, aaaa'; .*--columns") as caught:
+        find_columns(["alice", "leprosy"], asked, file="f")
+    assert "alice" not in str(caught.value)
+    assert "leprosy" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "cells",
     [
@@ -84,6 +129,13 @@ def test_units(text, gap):
 def test_bad_units(text):
     with pytest.raises(BadInputError, match=r"^unit "):
         parse_unit(text)
+
+
+def test_a_gap_of_more_than_ten_years_is_refused():
+    assert parse_unit("session:3650d") == Unit(3650 * 86_400)
+    for gap in ("3651d", "999999999d", "999999999h", "315360001"):
+        with pytest.raises(BadInputError, match=rf"^unit must have a gap of at most .*{gap}"):
+            parse_unit(f"session:{gap}")
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import csv
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incrowd.logs import read_log
 from incrowd.logs.blocks import MAX_LINE_BYTES, Block
 from incrowd.logs.delimited import DelimitedParser
 from incrowd.logs.formats import Layout
@@ -75,3 +77,49 @@ def test_fields_are_those_of_the_csv_module():
 
     check()
     store.close()
+
+
+def read(path, text):
+    path.write_text(text, encoding="utf-8")
+    with read_log(path, format="csv", block_bytes=50) as log:
+        queries = log.store.table("SELECT * FROM events").to_pylist()
+        return {row["user"]: row["query"] for row in queries}, dict(log.rejects.counts)
+
+
+@pytest.mark.parametrize(
+    ("closing", "between"),
+    [
+        (text, n)
+        for text in ('"cats', '"cats, dogs"', '"cats"', 'cats"')
+        for n in (0, 2, 30)
+        if n or text[0] == '"'
+    ],
+)  # two lines of which the second ends with a quote are legal
+def test_a_forgotten_quote_makes_no_query_of_other_people_s_rows(tmp_path, closing, between):
+    rows = [f"u{i},query {i}" for i in range(73)]
+    rows[5], rows[6 + between] = 'u5,"cat', f"u{6 + between},{closing}"
+    queries, rejects = read(tmp_path / "x.csv", "user,query\n" + "\n".join(rows) + "\n")
+    swallowed = range(5, 7 + between)
+    assert queries == {f"u{i}": f"query {i}" for i in range(73) if i not in swallowed}
+    assert rejects == {"quote not closed": len(swallowed)}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "a\nb",
+        "a\n\nb",
+        "a\nb\nc\nd",
+        "dear all,\ncats\ndogs\nyours, x",
+        "a,b\nc,d",
+        "a\nb,c\nd",
+        'a\n"b"\nc',
+        "a,,\n,,b\n,,c\n,",
+    ],
+)
+def test_legal_fields_of_several_lines_are_read(tmp_path, query):
+    quoted = query.replace('"', '""')
+    assert read(tmp_path / "x.csv", f'user,query\nu1,"{quoted}"\n"u2","x" \n') == (
+        {"u1": query, "u2": "x "},
+        {},
+    )

@@ -50,7 +50,7 @@ SECONDS = {
 TEXTS = {
     "aol": AOL_HEADER + aol(ROWS),
     "excite": "".join(f"{u}\t{t[2:].translate(str.maketrans('', '', '-: '))}\t{q}\n" for u, q, t in ROWS),
-    "csv": "id,when,q\n" + "".join(f'{u},{t},"{q}"\n' for u, q, t in ROWS),
+    "csv": "uid,when,q\n" + "".join(f'{u},{t},"{q}"\n' for u, q, t in ROWS),
     "tsv": "user_id\tquery\twhen\n" + "".join(f"{u}\t{q}\t{t}\n" for u, q, t in ROWS),
     "jsonl": "".join(json.dumps({"user": u, "query": q, "when": t, "more": [1]}) + "\n" for u, q, t in ROWS),
 }
@@ -136,7 +136,6 @@ def test_blank_lines_before_the_header(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
-        ("x.dat", "1,2\n", "dat"),
         ("x", "1 2 3\n4\n", "dat"),
         ("x.csv.gz", "user,q\na,1\n", "csv"),
         ("x", "uid;keywords\na;1\n", "csv"),
@@ -167,14 +166,9 @@ def test_strange_text_survives(tmp_path):
     assert rows == {
         "u0": {"🐈": 1, "cat": 1},
         "u1": {"שלום": 1, "עולם": 1},
-        "u2": {"a\ufffdb": 1},
+        "u2": {"ab": 1},
         "u3": {"tab": 1, "zone": 1},
     }
-
-
-def test_nul_in_json_is_made_visible(tmp_path):
-    with read_log(write(tmp_path / "log", '{"user": 7, "query": "a\\u0000b"}\n')) as log:
-        assert events(log) == [("7", None, "a\ufffdb", None)]
 
 
 BROKEN = (
@@ -286,7 +280,7 @@ def test_progress_reaches_the_end(tmp_path):
 
 def test_closing_deletes_the_files_and_keeps_the_counts(tmp_path):
     log = read_log(write(tmp_path / "log", TEXTS["aol"]))
-    directory = Path(log.store._directory)
+    directory = log.store._directory.path
     assert directory.is_dir()
     assert repr(log) == "Log(log, aol: 4 lines, 2 users, 0 rejected)"
     log.close()
@@ -312,7 +306,7 @@ def test_a_log_that_lets_go_of_its_rows_keeps_its_rejects(tmp_path):
 
 def test_a_forgotten_log_deletes_its_files(tmp_path):
     log = read_log(write(tmp_path / "log", TEXTS["aol"]))
-    directory = Path(log.store._directory)
+    directory = log.store._directory.path
     del log
     assert not directory.exists()
 

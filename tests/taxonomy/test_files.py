@@ -210,3 +210,11 @@ def test_a_real_directory_of_categories(data_dir):
     tree = read_taxonomy(data_dir / "taxonomies/dmoz-3-levels.tsv")
     assert tree.labels[0].as_py() == "Top"
     assert tree.leaf_count <= 4872 < len(tree)
+
+
+def test_what_cannot_be_seen_is_no_part_of_a_label(tmp_path):
+    """The data has none of it either: a label and an item that look the same are the same."""
+    path = tmp_path / "taxonomy.tsv"
+    path.write_text("mi\u200blk\tdri\u00adnk\nte\u0301a\tdrink\n", encoding="utf-8")
+    tree = read_taxonomy(path)
+    assert sorted(tree.labels.to_pylist()) == ["drink", "milk", "téa"]

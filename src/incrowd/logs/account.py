@@ -21,12 +21,14 @@ _KINDS = {
 _CONCEPTS = {"listed": "Queries and what they mean", "unlisted": "Queries in which no concept was found"}
 
 
-def account_of_reading(form: str, lines: int, rejects: Mapping[str, int], bad_bytes: int) -> list[str]:
+def account_of_reading(
+    form: str, lines: int, rejects: Mapping[str, int], bad_bytes: int, encoding: str = "utf-8"
+) -> list[str]:
     """Say what was read and what was left out."""
     sentences = [f"Lines read as {form}: {lines:,}."]
     sentences += [f"Lines rejected ({reason}): {count:,}." for reason, count in sorted(rejects.items())]
     if bad_bytes:
-        sentences.append(f"Bytes that were not UTF-8, replaced: {bad_bytes:,}.")
+        sentences.append(f"Bytes that were not {encoding.upper()}, replaced: {bad_bytes:,}.")
     return sentences
 
 

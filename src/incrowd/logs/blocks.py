@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from incrowd.logs.encoding import Seen
 from incrowd.logs.quotes import QuotedRecords
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
+    from incrowd.logs.encoding import DecodedStream
     from incrowd.logs.source import ByteStream
 
 __all__ = ["BLOCK_BYTES", "LINE_TOO_LONG", "MAX_LINE_BYTES", "QUOTE_NOT_CLOSED", "Block", "BlockCutter"]
@@ -25,7 +27,6 @@ LINE_TOO_LONG = "line longer than 1 MiB"
 QUOTE_NOT_CLOSED = "quote not closed"
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_REPLACEMENT = "\N{REPLACEMENT CHARACTER}".encode()
 
 Ints64 = npt.NDArray[np.int64]
 
@@ -78,6 +79,8 @@ class BlockCutter:
         Called with (line number, reason) for each line that is left out.
     quoted_by
         The delimiter of fields that may be quoted; None where a quote is a character like any other.
+    width
+        How many fields a quoted record should have; 0 where that is not known.
     block_bytes
         How much to read at once. The records do not depend on it.
 
@@ -85,8 +88,8 @@ class BlockCutter:
     ----------
     line
         The number of lines read so far.
-    bad_bytes
-        How many bytes were not UTF-8 and were replaced.
+    seen
+        How many bytes were read, and how many of them were not UTF-8 and were replaced.
     """
 
     def __init__(
@@ -94,15 +97,16 @@ class BlockCutter:
         reject: Callable[[int, str], None],
         *,
         quoted_by: str | None = None,
+        width: int = 0,
         block_bytes: int = BLOCK_BYTES,
     ) -> None:
         self._reject = reject
-        self._quoted = None if quoted_by is None else QuotedRecords(quoted_by, MAX_LINE_BYTES)
+        self._quoted = None if quoted_by is None else QuotedRecords(quoted_by, MAX_LINE_BYTES, width)
         self._block_bytes = block_bytes
         self.line = 0
-        self.bad_bytes = 0
+        self.seen = Seen()
 
-    def blocks(self, stream: ByteStream) -> Iterator[Block]:
+    def blocks(self, stream: ByteStream | DecodedStream) -> Iterator[Block]:
         """Yield the stream's records, in order."""
         unfinished = b""  # clean whole lines of a record whose quote is still open
         for lines, last in self._whole_lines(stream):
@@ -116,7 +120,7 @@ class BlockCutter:
             if len(block):
                 yield block
 
-    def _whole_lines(self, stream: ByteStream) -> Iterator[tuple[bytes, bool]]:
+    def _whole_lines(self, stream: ByteStream | DecodedStream) -> Iterator[tuple[bytes, bool]]:
         """Yield runs of whole lines, none too long; the flag says that no record goes on behind the run."""
         tail, skipping, ended = b"", False, False  # the start of a line; inside a line that is too long
         while not ended:
@@ -156,19 +160,24 @@ class BlockCutter:
         self._reject(self.line, LINE_TOO_LONG)
 
     def _clean(self, data: bytes) -> bytes:
-        """Make line ends uniform, and NULs and bytes that are not UTF-8 visible."""
+        """Make line ends uniform, take NULs out, and make bytes that are not UTF-8 visible."""
         if b"\r" in data:
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b" ")
         if b"\0" in data:
-            data = data.replace(b"\0", _REPLACEMENT)
-        if data.isascii():
-            return data
-        try:
-            data.decode()
-        except UnicodeDecodeError:
-            self.bad_bytes += len(data) - len(data.decode(errors="ignore").encode())
-            return data.decode(errors="replace").encode()
-        return data
+            data = data.replace(b"\0", b"")
+        bad = 0
+        if not data.isascii():
+            try:
+                data.decode()
+            except UnicodeDecodeError:
+                bad = len(data) - len(data.decode(errors="ignore").encode())
+        self.seen.add(data, bad)
+        return data.decode(errors="replace").encode() if bad else data
+
+    @property
+    def bad_bytes(self) -> int:
+        """How many bytes were not UTF-8 and were replaced."""
+        return self.seen.bad
 
     def _block_of_quoted(
         self, quoted: QuotedRecords, data: bytes, first_line: int, *, last: bool

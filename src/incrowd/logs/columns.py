@@ -6,20 +6,34 @@ import re
 from typing import TYPE_CHECKING
 
 from incrowd.errors import BadInputError, nearest
+from incrowd.logs.shape import shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["ROLES", "find_columns", "parse_columns", "recognisable"]
+__all__ = ["ROLES", "find_columns", "is_usual_name", "parse_columns", "recognisable"]
 
 ROLES = ("user", "query", "time", "url")
 _REQUIRED = ("user", "query")
 _USUAL_NAMES: dict[str, tuple[str, ...]] = {
-    "user": ("user", "user_id", "userid", "anonid", "uid", "id"),
+    "user": ("user", "user_id", "userid", "anonid", "uid"),
     "query": ("query", "q", "search", "keywords", "text"),
     "time": ("time", "timestamp", "date", "datetime", "querytime"),
     "url": ("url", "click", "clickurl"),
 }
+_OTHER_NAMES = (
+    "id",  # of the person or of the row: who means the person says so
+    "session",
+    "document",
+    "doc",
+    "docid",
+    "item",
+    "items",
+    "itemrank",
+    "rank",
+    "basket",
+    "transaction",
+)
 # A name of one or two words; anything else may be a record, and is not shown.
 _NAME = re.compile(r"[^\W\d][\w.#/-]*( [\w.#/()-]+)?")
 _LONGEST_NAME = 64
@@ -56,18 +70,16 @@ def find_columns(found: Sequence[str], asked: Mapping[str, str] | None, *, file:
     asked = asked or {}
     _check_roles(asked)
     names = [name.strip() for name in found]
-    folded = [name.casefold() for name in names]
     positions: dict[str, int] = {}
     for role in ROLES:
-        wanted = (
-            [asked[role]] if role in asked else [name for name in _USUAL_NAMES[role] if name in folded][:1]
-        )
-        if wanted and wanted[0] in names:
-            positions[role] = names.index(wanted[0])
-        elif wanted and wanted[0].casefold() in folded:
-            positions[role] = folded.index(wanted[0].casefold())
-        elif wanted or role in _REQUIRED:
+        places = _asked_places(asked[role], names) if role in asked else _usual_places(role, names, asked)
+        if len(places) > 1:
+            raise BadInputError(_ambiguous(role, len(places), file))
+        if places:
+            positions[role] = places[0]
+        elif role in asked or role in _REQUIRED:
             raise BadInputError(_missing(role, asked.get(role), names, file))
+    _check_different(positions, file)
     return positions
 
 
@@ -78,15 +90,60 @@ def recognisable(names: Sequence[str], asked: Mapping[str, str] | None = None) -
     return all(any(name.casefold() in folded for name in wanted[role]) for role in _REQUIRED)
 
 
+def is_usual_name(word: str) -> bool:
+    """Whether a word is one that columns of logs are often called by."""
+    return word.casefold() in {*_OTHER_NAMES, *(name for names in _USUAL_NAMES.values() for name in names)}
+
+
+def _asked_places(asked: str, names: Sequence[str]) -> list[int]:
+    """Return where the columns of a name are: in this case or, if there is none, in any."""
+    exact = [place for place, name in enumerate(names) if name == asked]
+    return exact or [place for place, name in enumerate(names) if name.casefold() == asked.casefold()]
+
+
+def _usual_places(role: str, names: Sequence[str], asked: Mapping[str, str]) -> list[int]:
+    """Return where the first usual name of a role is that was not asked for as another role."""
+    taken = {place for name in asked.values() for place in _asked_places(name, names)}
+    folded = ["" if place in taken else name.casefold() for place, name in enumerate(names)]
+    usual = next((name for name in _USUAL_NAMES[role] if name in folded), None)
+    return [place for place, name in enumerate(folded) if name == usual]
+
+
+def _check_different(positions: Mapping[str, int], file: str) -> None:
+    for role, place in positions.items():
+        first = next(other for other, taken in positions.items() if taken == place)
+        if first != role:
+            raise BadInputError(
+                f"columns names one column of {file} for the {first} and for the {role}: "
+                f"give each its own (--columns {first}=NAME,{role}=NAME)"
+            )
+
+
 def _check_roles(columns: Mapping[str, str]) -> None:
     for role in columns:
         if role not in ROLES:
             raise BadInputError(f"columns has no '{role}', only {', '.join(ROLES)}{nearest(role, ROLES)}")
 
 
+def _ambiguous(role: str, number: int, file: str) -> str:
+    return (
+        f"{file} has {number} columns of one name for the {role}: "
+        f"rename all but one, or choose another (--columns {role}=NAME)"
+    )
+
+
 def _missing(role: str, asked: str | None, names: Sequence[str], file: str) -> str:
     if len(names) == 1 or not all(_NAME.fullmatch(name) and len(name) <= _LONGEST_NAME for name in names):
         return f"{file} seems to have no header line: add a first line with the names of the columns"
     lacks = f"no column '{asked}' for the {role}" if asked else f"no column that looks like the {role}"
+    if not any(map(_is_name_of_a_role, names)):  # then they may be a record
+        return (
+            f"{file} has {lacks}, and none with a usual name: found the shape '{shape_of(', '.join(names))}'; if that is "
+            f"a record, add a line of names in front, else choose with columns (--columns user=NAME,query=NAME)"
+        )
     hint = nearest(asked, names) if asked else ""
     return f"{file} has {lacks}{hint}: found {', '.join(names)}; choose with columns (--columns {role}=NAME)"
+
+
+def _is_name_of_a_role(name: str) -> bool:
+    return any(name.casefold() in usual for usual in _USUAL_NAMES.values())

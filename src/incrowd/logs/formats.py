@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from incrowd.errors import BadInputError, nearest
+from incrowd.logs.baskets import looks_like_baskets, looks_like_pairs
 from incrowd.logs.columns import find_columns, recognisable
-from incrowd.logs.source import HEAD_BYTES
+from incrowd.logs.shape import shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +38,8 @@ _EXCITE_COLUMNS = {"user": 0, "time": 1, "query": 2}
 _ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*")
 _EXCITE_TIME = re.compile(r"\d{12}")
 _LINES_TO_LOOK_AT = 50
+_CSV_DELIMITERS = ",;\t|"
+_RECOGNISED_DELIMITERS = _CSV_DELIMITERS[:-1]  # a bar stands inside queries too: who means CSV says so
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,8 @@ def delimited_layout(source: Source, format_name: str, asked: Mapping[str, str] 
         return Layout("aol", _AOL_COLUMNS, width=width, header=header)
     delimiter = "\t" if format_name == "tsv" else _csv_delimiter(lines[0])
     names = _csv_header(lines, delimiter) if format_name == "csv" else lines[0].split(delimiter)
+    if not recognisable(names, asked):
+        source.check_encoding()  # of names in another one, none is found
     columns = find_columns(names, asked, file=source.name)
     return Layout(format_name, columns, len(names), delimiter, quoted=format_name == "csv", header=True)
 
@@ -120,7 +125,7 @@ def json_keys(source: Source) -> list[str]:
     for line in _first_lines(source):
         try:
             row = msgspec.json.decode(line)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             continue
         if isinstance(row, dict):
             keys.update(dict.fromkeys(row))
@@ -136,37 +141,45 @@ def _recognise(source: Source, asked: Mapping[str, str] | None) -> str:
         return "parquet"
     lines = _first_lines(source)
     suffix = next((suffix for suffix in reversed(source.suffixes) if suffix not in (".gz", ".zst")), "")
-    delimiter = _csv_delimiter(lines[0])
+    delimiter = _csv_delimiter(lines[0], _RECOGNISED_DELIMITERS)
     named = recognisable(_csv_header(lines, delimiter), asked)  # whether the first line names a log's columns
     bare = not named and not asked
     looks_like = {
         "jsonl": lines[0].lstrip().startswith("{"),
-        "aol": not asked and (_is_aol_header(lines[0]) or (bare and any(map(_is_aol_row, lines)))),
-        "excite": bare and any(map(_is_excite_row, lines)),
-        "dat": suffix == ".dat",
+        # By their places, only if the first line is such a row: else it may name other columns in that order.
+        "aol": not asked and (_is_aol_header(lines[0]) or (bare and _is_aol_row(lines[0]))),
+        "excite": bare and _is_excite_row(lines[0]),
         "csv": suffix == ".csv" or (named and delimiter != "\t"),
         "tsv": suffix in (".tsv", ".tab") or named,
+        "dat": looks_like_baskets(lines, suffix) and not looks_like_pairs(_head_lines(source)),
     }
     found = next((name for name, so in looks_like.items() if so), None)
-    if found is None and any("\t" in line or "," in line for line in lines):
+    if found is None:
+        source.check_encoding()
         raise BadInputError(
-            f"{source.name} is in no format that incrowd recognises: name one of {', '.join(FORMATS)} (--format)"
+            f"{source.name} is in no format that incrowd recognises, its first line has the shape '{shape_of(lines[0])}': "
+            f"name one of {', '.join(FORMATS)} (--format), and its columns where they have other names (--columns)"
         )
-    return found or "dat"  # plain words between blanks
+    return found
 
 
 def _first_lines(source: Source) -> list[str]:
     """Return some first lines that are not blank."""
-    text = source.head.decode(errors="replace").removeprefix("\ufeff").replace("\r\n", "\n")
-    lines = text.split("\n")
-    if len(source.head) == HEAD_BYTES and len(lines) > 1:
-        lines.pop()  # it may be cut off
-    filled = [line for line in lines[:_LINES_TO_LOOK_AT] if line.strip()]
+    filled = [line for line in _head_lines(source)[:_LINES_TO_LOOK_AT] if line.strip()]
     if not filled:
         raise BadInputError(
             f"{source.name} starts with blank lines only: give a file that starts with records"
         )
     return filled
+
+
+def _head_lines(source: Source) -> list[str]:
+    """Return all whole lines of the file's head."""
+    text = source.head.decode(errors="replace").removeprefix("\ufeff").replace("\r\n", "\n")
+    lines = text.split("\n")
+    if not source.is_whole and len(lines) > 1:
+        lines.pop()  # it may be cut off
+    return lines
 
 
 def _is_aol_header(line: str) -> bool:
@@ -183,8 +196,8 @@ def _is_excite_row(line: str) -> bool:
     return len(fields) == len(_EXCITE_COLUMNS) and bool(_EXCITE_TIME.fullmatch(fields[1].strip()))
 
 
-def _csv_delimiter(line: str) -> str:
-    return next((delimiter for delimiter in ",;\t" if delimiter in line), ",")
+def _csv_delimiter(line: str, delimiters: str = _CSV_DELIMITERS) -> str:
+    return next((delimiter for delimiter in delimiters if delimiter in line), ",")
 
 
 def _csv_header(lines: list[str], delimiter: str) -> list[str]:

@@ -8,7 +8,6 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from incrowd.logs.rows import BLANK_LINE, Rows
 from incrowd.logs.times import written_times
@@ -49,7 +48,7 @@ class JsonParser:
         """Yield the rows that can be read."""
         try:
             rows, good = self._decoder.decode_lines(block.data), block
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             rows, good = self._decode_one_by_one(block)
         if len(rows) != len(good):  # the decoder passes over blank lines
             rows, good = self._decode_one_by_one(block)
@@ -67,19 +66,21 @@ class JsonParser:
             try:
                 rows.append(self._decoder.decode(text))
                 good.append(record)
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, RecursionError) as error:
                 reason = _reason(text, error)
                 self._rejects.add(int(block.lines[record]), reason, text)
         return rows, block.take(np.array(good, dtype=np.int64))
 
 
-def _reason(text: str, error: msgspec.DecodeError) -> str:
+def _reason(text: str, error: Exception) -> str:
     if not text.strip():
         return BLANK_LINE
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
     return "value is not text" if isinstance(error, msgspec.ValidationError) else "not a JSON object"
 
 
 def _texts(values: list[str | float | None]) -> pa.StringArray:
-    """Write every value as text; NULs, which JSON can spell, become visible as in every other format."""
+    """Write every value as text."""
     texts = ["" if value is None else value if isinstance(value, str) else str(value) for value in values]
-    return pc.replace_substring(pa.array(texts, pa.string()), "\0", "\N{REPLACEMENT CHARACTER}")
+    return pa.array(texts, pa.string())

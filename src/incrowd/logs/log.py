@@ -11,6 +11,7 @@ import pyarrow as pa
 from incrowd.errors import BadInputError, nearest
 from incrowd.logs.account import account_of_reading, account_of_units
 from incrowd.logs.askings import collect_askings
+from incrowd.logs.encoding import UTF8
 from incrowd.logs.items import CompressedRows, compress, count_kinds, look_up_words
 from incrowd.logs.tokens import TokenTable, one_word_each
 from incrowd.logs.units import Unit, asked_by_unit, make_units, parse_unit
@@ -28,7 +29,7 @@ __all__ = ["ITEMS", "Log"]
 
 ASKABLE = ("queries", "concepts")
 _NO_QUERIES = "this method needs a query log: baskets hold no queries"
-_NOT_WHOLE = "this method needs whole queries: use --items concepts or --items queries"
+_NOT_WHOLE = "this method needs whole queries: use --items concepts"
 ITEMS = ("nouns", "terms", "queries", "concepts", "raw")
 
 
@@ -49,13 +50,15 @@ class Log:
     lines
         How many lines (or Parquet rows) the file has.
     bad_bytes
-        How many bytes were not UTF-8 and were replaced.
+        How many bytes were not in the file's encoding and were replaced.
     has_times
         Whether it says when each query was asked.
     rows
         How many rows were read: lines less the header and the rejects.
     summary
         What `transactions` counted the last time, by name.
+    encoding
+        What the file's text is written in.
     """
 
     name: str
@@ -67,6 +70,7 @@ class Log:
     has_times: bool
     rows: int
     summary: dict[str, int] = field(default_factory=dict)
+    encoding: str = UTF8
     has_rows: bool = field(default=True, init=False)
 
     def __enter__(self) -> Self:
@@ -88,6 +92,11 @@ class Log:
     def is_baskets(self) -> bool:
         """Whether the file holds baskets of ready items, not queries."""
         return self.format == "dat"
+
+    @property
+    def default_items(self) -> str:
+        """What an item is, unless it is said."""
+        return "raw" if self.is_baskets else ITEMS[0]
 
     @property
     def users(self) -> int:
@@ -203,7 +212,7 @@ class Log:
             "empty": made.empty_rows,
         }
         account = (
-            *account_of_reading(self.format, self.lines, self.rejects.counts, self.bad_bytes),
+            *account_of_reading(self.format, self.lines, self.rejects.counts, self.bad_bytes, self.encoding),
             *account_of_units(unit.split(":", maxsplit=1)[0], items, self.summary),
         )
         return replace(made, account=account)

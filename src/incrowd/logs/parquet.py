@@ -66,7 +66,7 @@ def _as_text(column: pa.Array, name: str) -> pa.StringArray:
         raise BadInputError(
             f"column '{name}' is not text in UTF-8 (it is {column.type}): convert it first"
         ) from None
-    return pc.replace_substring(texts, "\0", "\N{REPLACEMENT CHARACTER}")
+    return texts
 
 
 def _as_seconds(column: pa.Array, name: str) -> pa.Int64Array:

@@ -10,8 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.errors import BadInputError
+from incrowd.logs.baskets import split_baskets
 from incrowd.logs.blocks import BLOCK_BYTES, Block, BlockCutter
 from incrowd.logs.delimited import DelimitedParser
+from incrowd.logs.encoding import UTF8, DecodedStream, Seen
 from incrowd.logs.formats import Layout, choose_format, delimited_layout, json_keys, keyed_layout
 from incrowd.logs.jsonl import JsonParser
 from incrowd.logs.log import Log
@@ -20,12 +22,12 @@ from incrowd.logs.rejects import Rejects
 from incrowd.logs.rows import BLANK_LINE, Rows, accept
 from incrowd.logs.source import Source
 from incrowd.logs.store import Store
-from incrowd.logs.tokens import TokenTable, without_empty_words
+from incrowd.logs.tokens import TokenTable
 
 if TYPE_CHECKING:
     import os
 
-__all__ = ["Progress", "read_baskets", "read_log"]
+__all__ = ["Progress", "format_of", "read_baskets", "read_log"]
 
 Progress = Callable[[int, int], None]
 
@@ -35,6 +37,7 @@ def read_log(
     *,
     format: str = "auto",  # noqa: A002 (the name that people expect)
     columns: Mapping[str, str] | None = None,
+    encoding: str = UTF8,
     memory: str | int = "4GB",
     keep_rejected: bool = False,
     progress: Progress | None = None,
@@ -51,6 +54,9 @@ def read_log(
     columns
         The names of the columns that are the ``user``, ``query``, ``time`` and ``url``, where they are not
         the usual ones.
+    encoding
+        What the text is written in, as ``"gbk"``. Bytes that are not in it are replaced and counted; if they are more than
+        0.1 % of all, the file is refused, with the encodings that it may be in.
     memory
         How much memory to use; the rest waits in the temporary directory.
     keep_rejected
@@ -65,7 +71,7 @@ def read_log(
     Log
         The log, on disk until it is closed or let go.
     """
-    source = Source(path)
+    source = Source(path, encoding)
     name = choose_format(source, format, columns)
     if name == "dat" and columns:
         raise BadInputError("columns cannot be chosen for format dat: it has none")
@@ -83,6 +89,7 @@ def read_log(
 def read_baskets(
     path: str | os.PathLike[str],
     *,
+    encoding: str = UTF8,
     memory: str | int = "4GB",
     keep_rejected: bool = False,
     progress: Progress | None = None,
@@ -95,11 +102,23 @@ def read_baskets(
     return read_log(
         path,
         format="dat",
+        encoding=encoding,
         memory=memory,
         keep_rejected=keep_rejected,
         progress=progress,
         block_bytes=block_bytes,
     )
+
+
+def format_of(
+    path: str | os.PathLike[str],
+    *,
+    format: str = "auto",  # noqa: A002 (as in read_log)
+    columns: Mapping[str, str] | None = None,
+    encoding: str = UTF8,
+) -> str:
+    """Return what `read_log` would read a file as, by a look at its first bytes."""
+    return choose_format(Source(path, encoding), format, columns)
 
 
 def _layout(source: Source, name: str, columns: Mapping[str, str] | None) -> Layout:
@@ -130,8 +149,12 @@ class _Reader:
         self._store = store
         self._rejects = rejects
         self._progress = progress
+        self._seen = Seen()
         self._cutter = BlockCutter(
-            rejects.add, quoted_by=layout.delimiter if layout.quoted else None, block_bytes=block_bytes
+            rejects.add,
+            quoted_by=layout.delimiter if layout.quoted else None,
+            width=layout.width,
+            block_bytes=block_bytes,
         )
 
     def read_events(self) -> Log:
@@ -157,7 +180,7 @@ class _Reader:
             units = np.arange(kept, kept + len(block), dtype=np.int32)
             owners = pc.cast(pa.array(block.lines), pa.string())
             self._store.insert("units", pa.table({"unit": units, "owner": owners}))
-            tokens.add(units, _baskets(block))
+            tokens.add(units, split_baskets(block))
             kept += len(block)
         return self._log(kept)
 
@@ -187,9 +210,13 @@ class _Reader:
 
     def _blocks(self) -> Iterator[Block]:
         with self._source.open() as stream:
+            self._seen = stream.seen if isinstance(stream, DecodedStream) else self._cutter.seen
             for block in self._cutter.blocks(stream):
+                if self._source.text_size is not None:  # then it may be certain before the end
+                    self._seen.check(self._source.name, of=self._source.text_size)
                 yield block
                 self._report(stream.stored_bytes_read)
+            self._seen.check(self._source.name)
 
     def _report(self, done: int) -> None:
         if self._progress:
@@ -202,15 +229,8 @@ class _Reader:
             store=self._store,
             rejects=self._rejects,
             lines=self._cutter.line,
-            bad_bytes=self._cutter.bad_bytes,
+            bad_bytes=self._seen.bad,
             has_times=self._layout.has_times,
             rows=rows,
+            encoding=self._source.encoding,
         )
-
-
-def _baskets(block: Block) -> pa.ListArray:
-    """Split each record at white space."""
-    texts = pa.StringArray.from_buffers(
-        len(block), pa.py_buffer(np.concatenate(([0], block.ends)).astype(np.int32)), pa.py_buffer(block.data)
-    )
-    return without_empty_words(pc.utf8_split_whitespace(texts))

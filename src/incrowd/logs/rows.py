@@ -10,6 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.text.clean import clean_texts
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -47,12 +49,13 @@ class Rows:
 
 
 def accept(rows: Rows, rejects: Rejects) -> pa.Table:
-    """Return the good rows as a table of `EVENT_COLUMNS`, and put the others among the rejects.
+    """Return the good rows as a table of `EVENT_COLUMNS`, in clean text, and put the others among the rejects.
 
     A row without a query is good: its user stays known, with nothing asked.
     """
-    user = pc.utf8_trim_whitespace(rows.user)
-    query = pc.if_else(pc.equal(rows.query, _NO_QUERY), "", rows.query)
+    user = pc.utf8_trim_whitespace(clean_texts(rows.user))
+    query = clean_texts(rows.query)
+    query = pc.if_else(pc.equal(query, _NO_QUERY), "", query)
     nobody = _mask(pc.equal(user, ""))
     no_time = np.zeros(len(user), np.bool_) if rows.time is None else _mask(pc.is_null(rows.time))
     blank = nobody & _mask(pc.equal(query, "")) & (no_time | (rows.time is None))
@@ -61,7 +64,7 @@ def accept(rows: Rows, rejects: Rejects) -> pa.Table:
     _reject(rows, no_time & ~nobody, "unparsable time", rejects)
     bad = nobody | no_time
     time = pa.nulls(len(user), pa.int64()) if rows.time is None else rows.time
-    url = pa.nulls(len(user), pa.string()) if rows.url is None else rows.url
+    url = pa.nulls(len(user), pa.string()) if rows.url is None else clean_texts(rows.url)
     table = pa.table([user, time, query, url], names=list(EVENT_COLUMNS))
     return table.filter(pa.array(~bad)) if bad.any() else table
 

@@ -10,6 +10,7 @@ from typing import Self
 import pyarrow as pa
 
 from incrowd.errors import BadInputError
+from incrowd.logs.encoding import UTF8, DecodedStream, Seen, decode_head, find_encoding
 
 __all__ = ["HEAD_BYTES", "PARQUET_MAGIC", "Source"]
 
@@ -26,6 +27,7 @@ _BINARY_MAGICS = (
     b"%PDF",
     b"SQLite format 3\x00",
 )
+_ISO_2022_JP = (b"\x1b$B", b"\x1b$@", b"\x1b(J")  # what switches to Japanese, in text that is all ASCII
 HEAD_BYTES = 64 * 1024
 _PIECE_BYTES = 128 * 1024
 
@@ -42,6 +44,8 @@ class Source:
     ----------
     path
         The file.
+    encoding
+        What its text is written in.
 
     Attributes
     ----------
@@ -50,19 +54,45 @@ class Source:
     size
         The file's size in bytes, as stored.
     head
-        The first bytes, decompressed.
+        The first bytes, decompressed, as UTF-8.
+    is_whole
+        Whether the head is all of the text.
+    text_size
+        The file's size in bytes before it was compressed; None where that is not known.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], encoding: str = UTF8) -> None:
         self.path = Path(path)
         self.name = self.path.name
+        _check_name(self.path)
+        self.encoding = find_encoding(encoding)
+        self.is_whole = True
         self.size = _size_of_regular_file(self.path)
-        with self.open() as opened:
+        with ByteStream(self.path) as opened:
             self.head = opened.read(HEAD_BYTES, line=0)
+            self.text_size = None if opened.is_compressed else self.size
         if not self.head:
             raise BadInputError(f"{self.name} is empty: give a file with at least one line")
         if not self.is_parquet:
-            _check_text(self.name, self.head)
+            self._decode_head()
+        elif self.encoding != UTF8:
+            raise BadInputError(f"{self.name} is a Parquet file, whose text is UTF-8: drop --encoding")
+
+    def _decode_head(self) -> None:
+        if not self.encoding.startswith(("utf-16", "utf-32")):
+            _check_not_utf16(self.name, self.head)
+        self.is_whole = len(self.head) < HEAD_BYTES
+        self.head = decode_head(self.name, self.head, self.encoding)
+        _check_text(self.name, self.head)
+
+    def check_encoding(self) -> None:
+        """Refuse a head in another encoding than UTF-8, where that was named; the file's other bytes may be better."""
+        if self.encoding != UTF8:
+            return
+        lines = self.head if self.is_whole else self.head[: self.head.rfind(b"\n") + 1]
+        seen = Seen()
+        seen.add(lines, len(lines) - len(lines.decode(errors="ignore").encode()))
+        seen.check(self.name)
 
     @property
     def suffixes(self) -> list[str]:
@@ -74,9 +104,10 @@ class Source:
         """Whether the file is Parquet."""
         return self.head.startswith(PARQUET_MAGIC)
 
-    def open(self) -> ByteStream:
-        """Open the file from its beginning."""
-        return ByteStream(self.path)
+    def open(self) -> ByteStream | DecodedStream:
+        """Open the file from its beginning, as text in UTF-8."""
+        stream = ByteStream(self.path)
+        return stream if self.encoding == UTF8 else DecodedStream(stream, self.encoding)
 
 
 class ByteStream:
@@ -91,6 +122,7 @@ class ByteStream:
         start = self._stored.read(4)
         self._stored.seek(0)
         compression = next((name for magic, name in _COMPRESSIONS.items() if start.startswith(magic)), None)
+        self.is_compressed = compression is not None
         self._stream = pa.CompressedInputStream(self._stored, compression) if compression else self._stored
 
     def __enter__(self) -> Self:
@@ -124,6 +156,14 @@ class ByteStream:
         return b"".join(pieces)
 
 
+def _check_name(path: Path) -> None:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        shown = str(path).encode(errors="backslashreplace").decode()
+        raise BadInputError(f"{shown} is no name in UTF-8: rename the file or its directory") from None
+
+
 def _size_of_regular_file(path: Path) -> int:
     try:
         status = path.stat()
@@ -136,13 +176,24 @@ def _size_of_regular_file(path: Path) -> int:
     return status.st_size
 
 
-def _check_text(name: str, head: bytes) -> None:
-    """Refuse what is not UTF-8 text by a look at its first bytes."""
+def _check_not_utf16(name: str, head: bytes) -> None:
+    """Refuse UTF-16 that was not named, with or without its mark."""
     zeros = head.count(b"\0")
-    if head.startswith(_UTF16_MARKS) or (
-        zeros > _CONTROL_ACCIDENTS and zeros > 0.3 * len(head) and _alternates(head)
-    ):
-        raise BadInputError(f"{name} looks like UTF-16: convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8)")
+    found = "utf-16" if head.startswith(_UTF16_MARKS) else None
+    if not found and zeros > _CONTROL_ACCIDENTS and zeros > 0.3 * len(head) and _alternates(head):
+        found = "utf-16-le" if head[1::2].count(b"\0") > zeros // 2 else "utf-16-be"
+    if found:
+        raise BadInputError(
+            f"{name} looks like UTF-16: read it with --encoding {found}, or convert it to UTF-8"
+        )
+
+
+def _check_text(name: str, head: bytes) -> None:
+    """Refuse what is not text in bytes of 8 bits by a look at its first bytes."""
+    if any(escape in head for escape in _ISO_2022_JP):
+        raise BadInputError(
+            f"{name} looks like ISO-2022-JP: read it with --encoding iso2022_jp, or convert it to UTF-8"
+        )
     controls = len(head) - len(head.translate(None, _CONTROL_BYTES))
     noisy = controls > _CONTROL_ACCIDENTS and controls > _CONTROL_SHARE * len(head)
     if noisy or head.startswith(_BINARY_MAGICS):

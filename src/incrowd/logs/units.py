@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Unit", "asked_by_unit", "make_units", "parse_unit"]
 
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+_LONGEST_GAP = 3650 * 86_400
 _GAP = re.compile(r"(\d{1,9})([smhd]?)", re.ASCII)
 
 # The clicks of one query are one row each, and the same user, time and query: they count once.
@@ -82,7 +83,10 @@ def parse_unit(text: str) -> Unit:
     match = _GAP.fullmatch(gap)
     if not match:
         raise BadInputError(f"unit needs a gap like session:30m, session:1h or session:90s (got '{text}')")
-    return Unit(int(match[1]) * _SECONDS[match[2]])
+    seconds = int(match[1]) * _SECONDS[match[2]]
+    if seconds > _LONGEST_GAP:
+        raise BadInputError(f"unit must have a gap of at most 3650d, ten years (got '{text}')")
+    return Unit(seconds)
 
 
 def make_units(store: Store, unit: Unit, *, has_times: bool) -> None:

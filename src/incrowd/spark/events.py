@@ -8,16 +8,15 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark import Broadcast
 from pyspark.sql import DataFrame
 
+from incrowd.logs.baskets import split_baskets
 from incrowd.logs.blocks import Block, BlockCutter
 from incrowd.logs.delimited import DelimitedParser
 from incrowd.logs.jsonl import JsonParser
 from incrowd.logs.rejects import Rejects
 from incrowd.logs.rows import BLANK_LINE, Rows, accept
-from incrowd.logs.tokens import without_empty_words
 from incrowd.spark.lines import Place, Text, cut_blocks, streams
 from incrowd.spark.survey import Plan
 
@@ -70,7 +69,9 @@ def _parsed(batches: Iterable[pa.RecordBatch], *, plans: Plans, keep_text: bool)
     for place, text in streams(batches):
         plan, rejects = plans.value[place], Collected(keep_text=keep_text)
         layout = plan.layout
-        cutter = BlockCutter(rejects.add, quoted_by=layout.delimiter if layout.quoted else None)
+        cutter = BlockCutter(
+            rejects.add, quoted_by=layout.delimiter if layout.quoted else None, width=layout.width
+        )
         read = _baskets if layout.format == "dat" else _events
         for rows in read(text, cutter, plan, rejects):
             yield rows
@@ -113,9 +114,7 @@ def _is_blank_line(block: Block, rejects: Rejects) -> bool:
 def _baskets(text: Text, cutter: BlockCutter, plan: Plan, _rejects: Collected) -> Iterator[pa.RecordBatch]:
     unit = plan.records_before
     for block in cut_blocks(text, cutter, lines_before=plan.lines_before):
-        bounds = pa.py_buffer(np.concatenate(([0], block.ends)).astype(np.int32))
-        texts = pa.StringArray.from_buffers(len(block), bounds, pa.py_buffer(block.data))
-        words = without_empty_words(pc.utf8_split_whitespace(texts))
+        words = split_baskets(block)
         lengths = np.diff(np.array(words.offsets))
         units = np.repeat(np.arange(unit, unit + len(block)), lengths)
         unit += len(block)

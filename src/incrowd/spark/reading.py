@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from incrowd.errors import BadInputError
-from incrowd.folder import appearing
+from incrowd.folder import appearing, private_file
 from incrowd.spark.events import parse
 from incrowd.spark.lines import read_lines, whole_files
 from incrowd.spark.survey import Survey, survey
@@ -62,7 +62,7 @@ class Reading:
         """Write one JSON object a line, ordered by file and line: number and reason, and the text if it was kept."""
         wanted = self.rows.where(f.col("reason").isNotNull()).select("file", "line", "reason", "text")
         names = [unquote(re.sub("^file:", "", file)) for file in self.found.files]
-        with appearing(path) as draft, draft.open("w", encoding="utf-8") as out:
+        with appearing(path) as draft, private_file(draft).open("w", encoding="utf-8") as out:
             for row in wanted.orderBy("file", "line", "reason").toLocalIterator():
                 said = {"file": names[row["file"]]} if len(names) > 1 else {}
                 said |= {"line": row["line"], "reason": row["reason"]}

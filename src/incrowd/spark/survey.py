@@ -3,34 +3,39 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 
 from incrowd.errors import BadInputError
 from incrowd.logs.blocks import BlockCutter
+from incrowd.logs.encoding import UTF8, too_many, wrong_encoding
 from incrowd.logs.formats import Layout, choose_format, delimited_layout, json_keys, keyed_layout
 from incrowd.logs.source import HEAD_BYTES, Source
 from incrowd.spark.lines import Place, Text, cut_blocks, streams
+from incrowd.temporary import private_directory
 
 __all__ = ["Plan", "Survey", "survey"]
 
-_FOUND = "file string, block long, lines long, records long, bad_bytes long, layout string, error string"
+_FOUND = (
+    "file string, block long, lines long, records long, read_bytes long, bad_bytes long, likely string, layout string, "
+    "error string"
+)
 _SCHEMA = pa.schema(
     [
         ("file", pa.string()),
         ("block", pa.int64()),
         ("lines", pa.int64()),
         ("records", pa.int64()),
+        ("read_bytes", pa.int64()),
         ("bad_bytes", pa.int64()),
+        ("likely", pa.string()),
         ("layout", pa.string()),
         ("error", pa.string()),
     ]
@@ -81,8 +86,22 @@ def survey(lines: DataFrame, *, source: str, format_name: str, columns: Mapping[
         plans[place] = Plan(files.index(file), layouts[file], done[file], done["records"])
         done.update({file: one["lines"], "records": one["records"]})
     total = sum(one["lines"] for one in found), sum(one["records"] for one in found)
-    bad_bytes = sum(one["bad_bytes"] for one in found)
+    bad_bytes = _count_bad_bytes(found)
     return Survey(files, formats.pop(), times.pop(), *total, bad_bytes, plans)
+
+
+def _count_bad_bytes(found: Sequence[Row]) -> int:
+    """Return how many bytes are not UTF-8; refuse a file with so many that it must be in another encoding."""
+    bad, read, likely = Counter[str](), Counter[str](), dict[str, str]()
+    for one in found:
+        bad[one["file"]] += one["bad_bytes"]
+        read[one["file"]] += one["read_bytes"]
+        likely[one["file"]] = likely.get(one["file"]) or one["likely"]
+    for file, count in bad.items():
+        if too_many(count, read[file]):
+            name, names = unquote(file).rpartition("/")[2], likely[file].split(",")
+            raise wrong_encoding(name, UTF8, count / read[file], [one for one in names if one])
+    return bad.total()
 
 
 def _look(
@@ -99,7 +118,9 @@ def _look(
         before = int(place.block > 0)  # a byte order mark means something in the first line only
         cutter = BlockCutter(_ignore)
         records = sum(len(block) for block in cut_blocks(text, cutter, lines_before=before))
-        row = [*place, cutter.line - before, records, cutter.bad_bytes, layout, error]
+        seen = cutter.seen
+        likely = ",".join(seen.likely()) if seen.bad else ""
+        row = [*place, cutter.line - before, records, seen.read, seen.bad, likely, layout, error]
         yield pa.RecordBatch.from_pylist([dict(zip(_SCHEMA.names, row, strict=True))], _SCHEMA)
 
 
@@ -109,8 +130,8 @@ def _ignore(_line: int, _reason: str) -> None:
 
 def _layout(file: str, text: Text, format_name: str, columns: Mapping[str, str] | None) -> Layout:
     """Tell how a file is written by a look at its first bytes, as the local engine does."""
-    with tempfile.TemporaryDirectory() as directory:
-        head = Path(directory) / unquote(file).rpartition("/")[2]
+    with private_directory() as directory:
+        head = directory / unquote(file).rpartition("/")[2]
         head.write_bytes(text.head(HEAD_BYTES))
         source = Source(head)
         name = choose_format(source, format_name, columns)

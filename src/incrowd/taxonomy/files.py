@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from incrowd.errors import BadInputError
 from incrowd.taxonomy.tree import Found, Taxonomy, find_by_label
+from incrowd.text.clean import clean_texts
 
 __all__ = ["ParsedTaxonomy", "Problem", "parse_taxonomy"]
 
@@ -75,7 +76,7 @@ def _rows(path: Path) -> list[tuple[int, str]]:
         raise BadInputError(f"taxonomy {path.name} cannot be read: {error.strerror}") from None
     if "\0" in text:
         raise BadInputError(f"taxonomy {path.name} looks like a binary file; give a text file")
-    lines = text.replace("\r\n", "\n").split("\n")
+    lines = clean_texts(pa.array(text.replace("\r\n", "\n").split("\n"), pa.string())).to_pylist()
     rows = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
     if not rows:
         raise BadInputError(

@@ -1,0 +1,66 @@
+"""Texts without what cannot be seen, in one spelling of every character: words that look equal are equal.
+
+Every format passes through here: the rows of logs in :mod:`incrowd.logs.rows`, baskets in :mod:`incrowd.logs.baskets`,
+the lines of taxonomies in :mod:`incrowd.taxonomy.files`. The audit refuses labels that did not.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["clean_texts"]
+
+# Control characters that part words; tabs and line ends stay as they are.
+_BLANK = r"[\v\f\x{85}]"
+# Control and format characters (joiners, soft hyphens, marks of direction, tags), and the others that Unicode calls
+# ignorable: fillers, variation selectors, the grapheme joiner; and the blank of Braille.
+_INVISIBLE = (
+    r"[\x{00}-\x{08}\x{0E}-\x{1F}\x{7F}-\x{9F}\p{Cf}\x{34F}\x{115F}\x{1160}\x{17B4}\x{17B5}\x{180B}-\x{180F}\x{2065}"
+    r"\x{2800}\x{3164}\x{FE00}-\x{FE0F}\x{FFA0}\x{FFF0}-\x{FFF8}\x{E0000}-\x{E0FFF}]+"
+)
+_FIRST, _LAST = ord(" "), ord("~")  # of what is printable
+
+
+def clean_texts(texts: pa.StringArray) -> pa.StringArray:
+    """Return texts in NFC, without control and format characters; nulls stay null.
+
+    Plain ASCII costs one look at its bytes. A line end or a tab stays, and other control characters that part words
+    become blanks.
+    """
+    odd = _odd_rows(texts)
+    if not odd.any():
+        return texts
+    mask = pa.array(odd)
+    rows = texts.filter(mask)
+    visible = pc.replace_substring_regex(pc.replace_substring_regex(rows, _BLANK, " "), _INVISIBLE, "")
+    return pc.replace_with_mask(texts, mask, _composed(visible))
+
+
+def _composed(texts: pa.StringArray) -> pa.StringArray:
+    """Return texts in NFC; most are already, and finding that out is much cheaper than writing them again."""
+    data = texts.buffers()[2]  # of all texts: if they are in NFC one behind another, each is
+    if data is None or unicodedata.is_normalized("NFC", data.to_pybytes().decode(errors="replace")):
+        return texts
+    return pc.utf8_normalize(texts, "NFC")
+
+
+def _odd_rows(texts: pa.StringArray) -> npt.NDArray[np.bool_]:
+    """Mark the rows with anything but printable ASCII, tabs and line ends."""
+    rows = np.zeros(len(texts), dtype=np.bool_)
+    _, offsets_buffer, bytes_buffer = texts.buffers()
+    if bytes_buffer is None or not len(texts):
+        return rows
+    offsets = np.frombuffer(offsets_buffer, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    characters = np.frombuffer(bytes_buffer, np.uint8)[offsets[0] : offsets[-1]]
+    # The least and the largest byte are found many times faster than all the odd ones.
+    if characters.min(initial=_FIRST) >= _FIRST and characters.max(initial=_FIRST) <= _LAST:
+        return rows
+    places = np.flatnonzero((characters < _FIRST) | (characters > _LAST))
+    places = places[~np.isin(characters[places], np.frombuffer(b"\t\n\r", np.uint8))]
+    rows[np.searchsorted(offsets, places + offsets[0], side="right") - 1] = True
+    return rows
