@@ -9,30 +9,37 @@ import msgspec
 
 from incrowd.errors import BadInputError
 
-__all__ = ["LEAST_K", "Claim", "Distinct", "Kind", "Promise", "SpeaksOf", "check_k"]
+__all__ = ["LEAST_K", "MOST_DELTA", "MOST_EPS", "Claim", "Distinct", "Kind", "Promise", "SpeaksOf", "check_k"]
 
 Kind = Literal["k-anonymity", "k^m-anonymity", "differential privacy", "none"]
 Distinct = Literal["records", "people"]
 SpeaksOf = Literal["owner", "class"]
 LEAST_K = 2  # with 1 nobody shares anything
+MOST_EPS, MOST_DELTA = 20.0, 1e-2  # beyond these differential privacy promises nothing worth the name
 
+OVERLAP = "Two releases of the same people say more together than each does alone: publish one, or none that overlap."
+PLANTED = "It counts accounts: k - 1 planted accounts, or one person with several, undo it."
+COMMON = "It hides which record is whose; it does not hide what all people of a class have in common."
+LENGTH = "Where copies are published, a record is exactly as long as the shortest original of its class: it tells that length."
 NOT_PROMISED = {
     "k-anonymity": (
-        "It hides which record is whose; it does not hide what all people of a class have in common.",
-        "It says nothing about people who are known to be in the data more than once under different names.",
-        "It does not add up: two releases of overlapping data may say more together than each does alone.",
+        COMMON,
+        LENGTH,
+        PLANTED,
+        OVERLAP,
     ),
     "k^m-anonymity": (
-        "It holds against people who know at most m items of somebody; who knows more may find a single record.",
+        "It holds against people who know at most m items of a person; with more, a single record may be found.",
         "It hides which record is whose; it does not hide what all records with the same items have in common.",
-        "It does not add up: two releases of overlapping data may say more together than each does alone.",
+        PLANTED,
+        OVERLAP,
     ),
     "differential privacy": (
-        "It is a promise about the noise that was drawn: nobody can recount it from the file.",
+        "It is a promise about the noise that was drawn: it cannot be recounted from the file.",
         "Counts are noisy, and queries of few people are not there.",
-        "It does not add up for free: the eps and delta of several releases of the same people are added.",
+        "The eps and delta of several releases of the same people add up.",
     ),
-    "none": ("Do not publish it as anonymous.",),
+    "none": ("Do not publish it as anonymous: it may hold what a single person typed.",),
 }
 
 
@@ -57,7 +64,7 @@ class Promise(msgspec.Struct, frozen=True):
         al., VLDB 2008). ``"differential privacy"``: what is published hardly depends on any one person (Korolova et
         al., WWW 2009). ``"none"``: nothing is promised.
     k
-        The least number of records.
+        The least number of records; None where the kind has no such number.
     unit
         What one record stands for: ``"user"``, ``"session"``, ``"record"``.
     m
@@ -71,13 +78,14 @@ class Promise(msgspec.Struct, frozen=True):
     speaks_of
         ``"owner"``: what a record says is true of each of its owners. ``"class"``: it describes the class as a whole.
     typed_by
-        Published queries were typed by at least so many different people; None where no queries are published.
+        Published queries were typed by at least so many different people, and names of concepts stand for items of as
+        many; None where no queries are published.
     eps, delta
         The parameters of differential privacy.
     """
 
     kind: Kind
-    k: int = 1
+    k: int | None = None
     unit: str = "record"
     m: int | None = None
     distinct: Distinct = "records"
@@ -90,6 +98,11 @@ class Promise(msgspec.Struct, frozen=True):
 
 class Claim(Promise, frozen=True):
     """A promise that the audit recounts from the written file, and how it is said."""
+
+    @property
+    def least(self) -> int:
+        """The number of records (or people) that must share whatever is published; 1 where none is promised."""
+        return self.k or 1
 
     @property
     def in_words(self) -> str:
@@ -122,7 +135,10 @@ class Claim(Promise, frozen=True):
     def _queries(self) -> str:
         if self.typed_by is None or self.typed_by < LEAST_K:
             return ""
-        return f" Every query in it was typed by at least {self.typed_by} different people."
+        return (
+            f" Every query in it was typed by at least {self.typed_by} different people, and every name of a concept "
+            "stands for items of as many."
+        )
 
     @property
     def not_promised(self) -> tuple[str, ...]:
@@ -130,10 +146,9 @@ class Claim(Promise, frozen=True):
         caveats = NOT_PROMISED[self.kind]
         if self.kind in {"none", "differential privacy"}:
             return caveats
-        if self.typed_by is not None and self.typed_by < LEAST_K:
-            caveats = ("Published queries may be ones that a single person typed.", *caveats)
         if self.speaks_of == "class":
-            caveats = ("A record describes its class: a person in it may have asked nothing of it.", *caveats)
+            others = (caveat for caveat in caveats if caveat != LENGTH)
+            caveats = ("A record describes its class: a person in it may have typed nothing of it.", *others)
         if self.within is not None:
             caveats = ("A person may never have had the very item that is published.", *caveats)
         if self.unit == "session" and self.distinct == "records":

@@ -74,9 +74,10 @@ def test_queries_are_published_that_enough_people_typed(data, tmp_path):
 def test_users_of_one_group_publish_the_same_log(data):
     release = made(data)
     assert min(Counter(release.classes.of_row.tolist()).values()) >= K
-    assert release.claim.in_words.endswith("typed by at least 3 different people.")
+    assert "Every query in it was typed by at least 3 different people" in release.claim.in_words
+    assert release.claim.in_words.endswith("every name of a concept stands for items of as many.")
     assert release.claim.speaks_of == "class"
-    assert "may have asked nothing of it" in release.claim.not_promised[0]
+    assert "may have typed nothing of it" in release.claim.not_promised[0]
 
 
 def test_groups_are_of_like_interests(data):
@@ -93,13 +94,35 @@ def test_verbatim_publishes_what_one_person_typed_and_says_so(data):
     known = typists(data)
     published = {item for row in release.table()["items"].to_pylist() for item in row}
     assert min(known[label] for label in published & known.keys()) < K
-    assert release.claim.typed_by == 1
+    assert (release.claim.kind, release.claim.typed_by) == ("none", 1)
     assert any("single person typed" in line for line in release.claim.not_promised)
+
+
+def test_one_person_s_illness_is_not_everybody_s_record(tmp_path):
+    """One asks twice for leprosy, four for google: five records of "leprosy" were published."""
+    queries = [("alice", "leprosy"), ("alice", "leprosy")]
+    queries += [(name, "google") for name in ("bob", "carol", "dan", "erin")]
+    lines = [aol_line(user, query, f"2006-03-01 10:00:0{n}") for n, (user, query) in enumerate(queries)]
+    (tmp_path / "log.tsv").write_text(AOL_HEADER + "".join(lines), encoding="utf-8")
+    with ic.read_log(tmp_path / "log.tsv") as log:
+        data = log.transactions(items="concepts", asked=True)
+    release = ic.anonymize(data, ic.wordnet(data), k=5, method="microaggregation")
+    assert release.counts.records_out == 5
+    published = {item for row in release.table()["items"].to_pylist() for item in row}
+    assert published
+    assert not published & {"leprosy", "google"}
+    release.write(tmp_path / "release")
+    for path in (tmp_path / "release").iterdir():
+        assert b"leprosy" not in path.read_bytes()
+    shown = ic.anonymize(data, ic.wordnet(data), k=5, method="microaggregation", verbatim=True)
+    assert {item for row in shown.table()["items"].to_pylist() for item in row} <= {"leprosy", "google"}
+    assert shown.claim.kind == "none"
 
 
 def test_the_audit_catches_a_rare_query(data, tmp_path):
     release = made(data, verbatim=True)
-    boasting = replace(release, claim=ic.Claim("k-anonymity", K, "user", speaks_of="class", typed_by=K))
+    claim = ic.Claim("k-anonymity", K, "user", speaks_of="class", typed_by=K)
+    boasting = replace(release, claim=claim, parameters={**release.parameters, "verbatim": False})
     with pytest.raises(ic.ClaimError, match="typed by fewer than 3 people"):
         boasting.write(tmp_path / "release")
 
@@ -159,7 +182,7 @@ def test_the_command_line(log, tmp_path):
 
 def test_the_command_line_says_what_is_missing(log, tmp_path):
     out = tmp_path / "release"
-    assert "needs whole queries" in refused(run(log, "--items", "nouns", "--out", out), out)
+    assert "needs concepts: drop --items nouns" in refused(run(log, "--items", "nouns", "--out", out), out)
     ran = run(log, "--items", "concepts", "--taxonomy", "balanced:5", "--out", out)
     assert "needs a knowledge base" in only_line(ran.err)
 
@@ -178,7 +201,7 @@ def test_a_log_with_no_concept_empty_and_endless_queries(tmp_path):
 
 def test_the_audit_says_what_it_cannot_see_without_the_originals(data, tmp_path):
     made(data).write(tmp_path / "release")
-    assert ic.audit(tmp_path / "release").unchecked == [
+    assert ic.audit(tmp_path / "release").unproven == [
         "how many people typed each published query: only the originals tell"
     ]
 

@@ -7,11 +7,49 @@ import inspect
 import pytest
 
 from incrowd.errors import BadInputError
-from incrowd.methods import METHODS, PROMISES, method_named, method_parameters, read_parameters, variants
+from incrowd.methods import (
+    METHODS,
+    PROMISES,
+    PURPOSES,
+    describe_methods,
+    method_named,
+    method_parameters,
+    promise_of,
+    read_parameters,
+    variants,
+)
 
 
 def test_every_method_makes_a_promise():
     assert set(METHODS) == set(PROMISES)
+
+
+def test_every_method_has_a_purpose_in_one_sentence_and_a_use():
+    assert list(METHODS) == list(PURPOSES)
+    for purpose, use in PURPOSES.values():
+        assert purpose.endswith(".")
+        assert purpose.count(".") == 1
+        assert use in {"publishing", "comparison"}
+    for_comparison = {name for name, purpose in PURPOSES.items() if purpose.use == "comparison"}
+    assert for_comparison == {"navarro", "erola", "plain", "poblete", "suppress"}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_papers_literal_behaviour_promises_nothing(name):
+    assert promise_of(name, read_parameters(name, {})) == PROMISES[name]
+    for given in ({"verbatim": "true"}, {"terms": "verbatim"}):
+        if given.keys() <= method_parameters(name).keys():
+            assert promise_of(name, read_parameters(name, given)) == "none"
+
+
+def test_the_list_of_methods_says_when_nothing_is_promised():
+    described = {method["name"]: method for method in describe_methods()}
+    assert described["ssc"]["promise"] == "k-anonymity; none with terms=verbatim"
+    for name in ("microaggregation", "navarro", "erola", "plain"):
+        assert described[name]["promise"] == "k-anonymity; none with verbatim=true"
+    assert described["flock"]["promise"] == "k-anonymity"
+    assert (described["korolova"]["use"], described["poblete"]["use"]) == ("publishing", "comparison")
+    assert all(method["purpose"] for method in described.values())
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -74,6 +74,7 @@ def test_alternatives_are_in_the_taxonomy_below_what_covers_them(tmp_path):
     rows = {row["label"]: row for row in pq.read_table(tmp_path / "release/taxonomy.parquet").to_pylist()}
     assert rows["{Shoes:2, Boots:1}"] == {
         "label": "{Shoes:2, Boots:1}",
+        "exact": False,
         "parent": "Footwear",
         "level": 4,
         "leaves": 2,
@@ -91,6 +92,22 @@ def test_what_one_person_has_is_not_published_unless_asked_for():
     assert published(made(rows, eps=2)) == [{"boot": 1, "drink": 1}] * 2
     assert published(made(rows, eps=2, terms="verbatim")) == [{"boot": 1, "wine": 1}] * 2
     assert published(made(rows, eps=2, typical="bags")) == [{"boot": 1, "drink": 1}] * 2
+
+
+@pytest.mark.parametrize("typical", ["medoid", "bags", "generalize"])
+def test_terms_of_single_people_promise_nothing(typical):
+    rows = [["wine", "boot"], ["beer", "boot"]]
+    assert made(rows, eps=2, typical=typical).claim.kind == "k-anonymity"
+    literal = made(rows, eps=2, typical=typical, terms="verbatim")
+    assert literal.claim.kind == "none"
+    assert "a single person typed" in str(literal.claim.not_promised)
+
+
+@pytest.mark.parametrize("typical", ["medoid", "bags", "generalize"])
+def test_what_few_have_is_published_as_what_enough_people_have_below_it(typical):
+    """Nobody shares a drink, two share a boot: the drinks are covered, three people have one."""
+    rows = [["wine", "boot"], ["beer", "boot"], ["milk", "hat"]]
+    assert published(made(rows, k=3, eps=2, typical=typical)) == [{"drink": 1, "cloth": 1}] * 3
 
 
 def test_people_are_counted_for_what_is_safe():
@@ -224,8 +241,8 @@ def test_sessions_without_times_and_bad_values_on_the_command_line(log, tmp_path
 
 def test_the_audit_says_what_it_cannot_see_without_the_originals(tmp_path):
     example().write(tmp_path / "release")
-    assert ic.audit(tmp_path / "release").unchecked == [
+    assert ic.audit(tmp_path / "release").unproven == [
         "how near published items are to their owners' own: only the originals tell"
     ]
     example(typical="generalize").write(tmp_path / "general")
-    assert ic.audit(tmp_path / "general").unchecked == []
+    assert ic.audit(tmp_path / "general").unproven == []

@@ -15,7 +15,11 @@ from scipy import stats
 from incrowd.asked import Asked
 from incrowd.errors import BadInputError
 from incrowd.rivals.korolova import (
+    LEAST_EPS,
+    MOST_DELTA,
+    MOST_EPS,
     NoisyCounts,
+    check_korolova,
     discrete_laplace,
     korolova,
     noise_rate,
@@ -186,16 +190,56 @@ def test_nothing_asked_is_nothing_published():
     ("wrong", "says"),
     [
         ({"d": 0}, "d must be between 1 and 1,000,000 (got 0)"),
-        ({"eps": 0.0}, "eps must be greater than 0: between 0.000001 and 1,000 (got 0)"),
-        ({"eps": -1.0}, "eps must be greater than 0: between 0.000001 and 1,000 (got -1)"),
-        ({"eps": math.nan}, "eps must be greater than 0: between 0.000001 and 1,000 (got nan)"),
-        ({"eps": math.inf}, "eps must be greater than 0: between 0.000001 and 1,000 (got inf)"),
-        ({"delta": 0.0}, "delta must be between 0 and 1, and neither of them (got 0)"),
-        ({"delta": 1.0}, "delta must be between 0 and 1, and neither of them (got 1)"),
-        ({"delta": math.nan}, "delta must be between 0 and 1, and neither of them (got nan)"),
+        ({"eps": 0.0}, "eps must be between 0.000001 and 20: more would promise nothing (got 0)"),
+        ({"eps": -1.0}, "eps must be between 0.000001 and 20: more would promise nothing (got -1)"),
+        ({"eps": 20.1}, "eps must be between 0.000001 and 20: more would promise nothing (got 20.1)"),
+        ({"eps": math.nan}, "eps must be between 0.000001 and 20: more would promise nothing (got nan)"),
+        ({"eps": math.inf}, "eps must be between 0.000001 and 20: more would promise nothing (got inf)"),
+        (
+            {"delta": 0.0},
+            "delta must be greater than 0 and less than 0.01: more would promise nothing (got 0)",
+        ),
+        (
+            {"delta": 0.01},
+            "delta must be greater than 0 and less than 0.01: more would promise nothing (got 0.01)",
+        ),
+        (
+            {"delta": math.nan},
+            "delta must be greater than 0 and less than 0.01: more would promise nothing (got nan)",
+        ),
+        (
+            {"d": 1_000_000, "eps": 1e-6},
+            "d = 1,000,000 with eps = 1e-06 needs counts above 2,147,483,647: use a smaller d or a greater eps",
+        ),
     ],
 )
 def test_parameters_out_of_range_get_one_line(wrong, says):
     with pytest.raises(BadInputError) as caught:
-        korolova(asked_of([[0]]), **({"d": 1, "eps": 1.0, "delta": 0.1} | wrong))
+        check_korolova(**({"d": 1, "eps": 1.0, "delta": 0.001} | wrong))
     assert str(caught.value) == says
+
+
+@pytest.mark.parametrize("wrong", [{"d": 0}, {"eps": 0.0}, {"eps": 1_001.0}, {"delta": 0.0}, {"delta": 1.0}])
+def test_the_mechanism_refuses_what_it_cannot_compute_with(wrong):
+    with pytest.raises(BadInputError, match="d must be from 1 to 1,000,000, eps from"):
+        korolova(asked_of([[0]]), **({"d": 1, "eps": 1.0, "delta": 0.1} | wrong))
+
+
+def test_the_limits_that_an_audit_may_use():
+    assert (LEAST_EPS, MOST_EPS, MOST_DELTA) == (1e-6, 20, 0.01)
+    check_korolova(d=1, eps=MOST_EPS, delta=math.nextafter(MOST_DELTA, 0))
+
+
+def test_counts_beyond_what_a_file_holds_are_cut():
+    """The scale of this noise is a thousand million; one query in thirty passes a threshold of 2.6 of them."""
+    found = korolova(asked_of([[q] for q in range(2_000)]), d=1_000, eps=1e-6, delta=1 - 1e-16)
+    assert found.threshold > 2**31
+    assert set(found.times.tolist()) == {2**31 - 1}
+
+
+def test_an_empty_row_changes_nothing():
+    rows = [[0, 1], [0], [2, 0]]
+    with_nobody = [*rows[:1], [], *rows[1:], []]
+    found = [korolova(asked_of(some), d=2, eps=1000.0, delta=0.99) for some in (rows, with_nobody)]
+    assert [one.query.tolist() for one in found] == [[0], [0]]
+    assert [one.times.tolist() for one in found] == [[3], [3]]

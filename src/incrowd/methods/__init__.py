@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from incrowd.claims import Kind
 from incrowd.errors import BadInputError, check_choice, nearest
@@ -18,18 +18,22 @@ from incrowd.methods.partition import partition
 from incrowd.methods.rivals import check_korolova, erola, korolova, navarro, plain, poblete
 from incrowd.methods.ssc import check_ssc, ssc
 from incrowd.methods.suppress import suppress
+from incrowd.promises import KINDS, promise_of
 
 __all__ = [
     "ASKING",
     "METHODS",
     "PROMISES",
+    "PURPOSES",
     "WITHHELD",
     "Classes",
     "Method",
     "Progress",
+    "Purpose",
     "describe_methods",
     "method_named",
     "method_parameters",
+    "promise_of",
     "read_parameters",
     "variants",
 ]
@@ -49,19 +53,32 @@ METHODS: Mapping[str, Method] = {
     "apriori": apriori,
     "suppress": suppress,
 }
-PROMISES: Mapping[str, Kind] = {
-    "flock": "k-anonymity",
-    "partition": "k-anonymity",
-    "clump": "k-anonymity",
-    "ssc": "k-anonymity",
-    "microaggregation": "k-anonymity",
-    "navarro": "k-anonymity",
-    "erola": "k-anonymity",
-    "plain": "k-anonymity",
-    "korolova": "differential privacy",
-    "poblete": "none",
-    "apriori": "k^m-anonymity",
-    "suppress": "none",
+PROMISES: Mapping[str, Kind] = {name: kind for name, (kind, _) in KINDS.items()}
+UNSAFE: Mapping[str, Any] = {"verbatim": True, "terms": "verbatim"}  # with these a method promises nothing
+
+
+class Purpose(NamedTuple):
+    """What a method is for, in one sentence, and whether its releases are meant to be published or compared."""
+
+    purpose: str
+    use: Literal["publishing", "comparison"]
+
+
+PURPOSES: Mapping[str, Purpose] = {
+    "flock": Purpose("Records of many users or baskets, as near to the originals as k allows.", "publishing"),
+    "partition": Purpose("Quick records of large data; simple to explain.", "publishing"),
+    "clump": Purpose("Records of some thousand users whose words are grouped by meaning.", "publishing"),
+    "ssc": Purpose("Frequent terms and patterns, published as terms that people really had.", "publishing"),
+    "microaggregation": Purpose("Real queries that stand for the interests of each group.", "publishing"),
+    "navarro": Purpose("Shows what groups by spelling, time and clicks would publish.", "comparison"),
+    "erola": Purpose("Shows what groups by categories of single words would publish.", "comparison"),
+    "plain": Purpose("Shows what microaggregation gains by knowing what queries mean.", "comparison"),
+    "korolova": Purpose(
+        "A list of common queries with noisy counts, and nothing about single people.", "publishing"
+    ),
+    "poblete": Purpose("Shows what removing queries by their clicks leaves behind.", "comparison"),
+    "apriori": Purpose("Records of people of whom an attacker knows at most m items.", "publishing"),
+    "suppress": Purpose("Shows what removing rare items alone leaves behind.", "comparison"),
 }
 ASKING = frozenset(
     ["microaggregation", "navarro", "erola", "plain", "korolova", "poblete"]
@@ -74,7 +91,7 @@ CHECKS: Mapping[str, Callable[..., None]] = {
     "korolova": check_korolova,
     "apriori": check_apriori,
 }
-COMMON = ("transactions", "taxonomy", "k", "seed", "progress")
+COMMON = ("transactions", "taxonomy", "k", "seed", "progress", "people")
 
 
 def method_named(name: str) -> Method:
@@ -107,12 +124,21 @@ def read_parameters(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
+def _promise_in_words(name: str) -> str:
+    """Return what a method promises, and with which parameters it promises nothing."""
+    own = method_parameters(name)
+    without = [f"none with {key}={str(value).lower()}" for key, value in UNSAFE.items() if key in own]
+    return "; ".join([PROMISES[name], *without])
+
+
 def describe_methods() -> list[dict[str, Any]]:
-    """Return every method's name, promise, summary and own parameters, for people."""
+    """Return every method's name, use, purpose, promise, summary and own parameters, for people."""
     return [
         {
             "name": name,
-            "promise": PROMISES[name],
+            "use": PURPOSES[name].use,
+            "purpose": PURPOSES[name].purpose,
+            "promise": _promise_in_words(name),
             "summary": (inspect.getdoc(method) or "").partition("\n")[0],
             "parameters": [_describe(name, parameter) for parameter in method_parameters(name).values()],
         }

@@ -10,14 +10,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from incrowd.asked import Asked
-from incrowd.claims import SpeaksOf
 from incrowd.errors import BadInputError
 from incrowd.kernels.likeness import UNIT
 from incrowd.kernels.mdav import mdav
 from incrowd.lists import gathered, list_of, starts_of_kept
 from incrowd.methods.classes import WITHHELD, Classes, filled_rows
-from incrowd.methods.meaning import meaning_of
-from incrowd.methods.microaggregation import concepts_of, needs_queries, unless_a_name
+from incrowd.methods.meaning import Meaning, meaning_of
+from incrowd.methods.microaggregation import concepts_of, needs_meaning, needs_queries
+from incrowd.methods.naming import Copies, classes_of, rule_for
 from incrowd.rivals import Bags, row_bags
 from incrowd.rivals.erola import erola_distances, erola_prototypes
 from incrowd.rivals.korolova import check_korolova
@@ -41,7 +41,15 @@ Ints64 = npt.NDArray[np.int64]
 MOST_ROWS = 20_000  # whose distances to each other fit into memory
 
 
-def navarro(transactions: Transactions, taxonomy: Taxonomy, *, k: int, seed: int = 0) -> Classes:
+def navarro(
+    transactions: Transactions,
+    taxonomy: Taxonomy,
+    *,
+    k: int,
+    verbatim: bool = False,
+    seed: int = 0,
+    people: Ints32 | None = None,
+) -> Classes:
     """Navarro et al.: MDAV over how queries are spelt, when they were asked and what was clicked.
 
     Parameters
@@ -50,8 +58,13 @@ def navarro(transactions: Transactions, taxonomy: Taxonomy, *, k: int, seed: int
         Queries, understood as concepts, and the knowledge base.
     k
         The least number of rows (or people) in a group.
+    verbatim
+        Publish all queries, also a single person's, as the paper does: nothing is promised then. Otherwise see
+        :mod:`incrowd.methods.naming`.
     seed
         For the choice of queries.
+    people
+        A number for the person behind each row, to count who typed a query; None: as `transactions` has them.
     """
     chance = np.random.default_rng(seed)
     return _grouped(
@@ -59,12 +72,22 @@ def navarro(transactions: Transactions, taxonomy: Taxonomy, *, k: int, seed: int
         taxonomy,
         "navarro",
         k=k,
+        verbatim=verbatim,
+        people=people,
         distances=navarro_distances,
         prototypes=lambda asked, of_row: navarro_prototypes(asked, of_row, chance),
     )
 
 
-def erola(transactions: Transactions, taxonomy: Taxonomy, *, k: int, seed: int = 0) -> Classes:
+def erola(
+    transactions: Transactions,
+    taxonomy: Taxonomy,
+    *,
+    k: int,
+    verbatim: bool = False,
+    seed: int = 0,
+    people: Ints32 | None = None,
+) -> Classes:
     """Erola et al.: MDAV over identical categories, word by word; a random log of the group is published.
 
     Parameters
@@ -73,8 +96,13 @@ def erola(transactions: Transactions, taxonomy: Taxonomy, *, k: int, seed: int =
         Queries, understood as concepts, and the knowledge base.
     k
         The least number of rows (or people) in a group.
+    verbatim
+        Publish all queries, also a single person's, as the paper does: nothing is promised then. Otherwise see
+        :mod:`incrowd.methods.naming`.
     seed
         For the choice of queries.
+    people
+        A number for the person behind each row, to count who typed a query; None: as `transactions` has them.
     """
     chance = np.random.default_rng(seed)
     return _grouped(
@@ -82,6 +110,8 @@ def erola(transactions: Transactions, taxonomy: Taxonomy, *, k: int, seed: int =
         taxonomy,
         "erola",
         k=k,
+        verbatim=verbatim,
+        people=people,
         distances=lambda asked: erola_distances(asked, *_word_categories(asked, taxonomy)),
         prototypes=lambda asked, of_row: erola_prototypes(asked, of_row, chance),
     )
@@ -92,7 +122,9 @@ def plain(
     taxonomy: Taxonomy,
     *,
     k: int,
+    verbatim: bool = False,
     seed: int = 0,  # noqa: ARG001 - every method has a seed; this one makes no random choice
+    people: Ints32 | None = None,
 ) -> Classes:
     """Microaggregation without semantics: queries are equal or they are not.
 
@@ -102,11 +134,23 @@ def plain(
         Queries, understood as concepts, and the knowledge base.
     k
         The least number of rows (or people) in a group.
+    verbatim
+        Publish all queries, also a single person's, as the paper does: nothing is promised then. Otherwise see
+        :mod:`incrowd.methods.naming`.
     seed
         Has no effect.
+    people
+        A number for the person behind each row, to count who typed a query; None: as `transactions` has them.
     """
     return _grouped(
-        transactions, taxonomy, "plain", k=k, distances=plain_distances, prototypes=plain_prototypes
+        transactions,
+        taxonomy,
+        "plain",
+        k=k,
+        verbatim=verbatim,
+        people=people,
+        distances=plain_distances,
+        prototypes=plain_prototypes,
     )
 
 
@@ -132,7 +176,7 @@ def poblete(
         Has no effect.
     """
     check_poblete(k_documents=k, kp=kp)
-    asked = needs_queries(transactions, taxonomy, "poblete")
+    asked = needs_meaning(transactions, taxonomy, "poblete")
     found = surviving_queries(asked, k_documents=k, kp=kp)
     bags = row_bags(asked)
     keep = found.stays[bags.query]
@@ -145,14 +189,23 @@ def poblete(
         f"Removed queries: {found.few_documents:,} with too few documents, {found.well_targeted:,} that name their "
         f"target, {found.few_sites:,} with too few sites, {found.linked:,} that share clicks."
     )
-    return _published(own, of_row, asked, taxonomy, speaks_of="owner", note=note)
+    meaning = meaning_of(taxonomy)
+    classes = classes_of(
+        _copies(own, asked, taxonomy, meaning),
+        of_row,
+        asked=asked,
+        meaning=meaning,
+        rule=rule_for(transactions, taxonomy, asked, meaning, people=None, least=1),
+        speaks_of="owner",
+    )
+    return replace(classes, notes=(note,))
 
 
 def korolova(
     transactions: Transactions,
     taxonomy: Taxonomy,
     *,
-    k: int,
+    k: int | None = None,  # noqa: ARG001 - every method has a k; here the threshold follows from d, eps and delta
     d: int = 20,
     eps: float = 1.0,
     delta: float = 1e-5,
@@ -160,10 +213,12 @@ def korolova(
 ) -> Classes:
     """Korolova et al.: queries with noisy counts above a threshold; differential privacy, no records of people.
 
+    It never refuses because of the data: that would be an answer without noise. The list may be empty.
+
     Parameters
     ----------
     transactions, taxonomy
-        Queries, understood as concepts, and the knowledge base. Each row must be a person's own.
+        Queries, each row a person's own; any taxonomy, for losses are measured on it.
     k
         Has no effect: the threshold follows from d, eps and delta.
     d
@@ -174,19 +229,23 @@ def korolova(
         Has no effect: the noise comes from the system's cryptographic source.
     """
     check_korolova(d=d, eps=eps, delta=delta)
-    asked = needs_queries(transactions, taxonomy, "korolova")
-    filled_rows(transactions, k)
-    if transactions.unit.startswith("session"):
+    asked = needs_queries(transactions, "korolova")
+    if transactions.people is not None or transactions.unit.startswith("session"):
         raise BadInputError("method korolova protects rows: use --unit user, so that a row is a person")
-    counts = noisy_counts(asked, d=d, eps=eps, delta=delta)
-    nobody = np.full(len(transactions), WITHHELD, dtype=np.int32)
-    one = Bags(np.array([0, len(counts.query)]), counts.query, counts.times.astype(np.int32))
-    note = (
-        f"Published {len(counts.query):,} of {len(asked.texts):,} distinct queries: those whose noisy counts are above "
-        f"{counts.threshold:,}."
+    found = noisy_counts(asked, d=d, eps=eps, delta=delta)
+    node = _first_concepts(asked, taxonomy, meaning_of(taxonomy))[found.query]
+    order = np.lexsort((found.query, node))
+    return Classes(
+        of_row=np.full(len(transactions), WITHHELD, dtype=np.int32),
+        start=np.array([0, len(order)], dtype=np.int64),
+        nodes=node[order],
+        counts=found.times[order].astype(np.int32),
+        texts=asked.texts.take(pa.array(found.query[order])),
+        speaks_of="class",
+        typed_by=1,
+        copies=np.ones(1, dtype=np.int64),
+        notes=(f"Published the queries whose noisy counts are above {found.threshold:,}.",),
     )
-    classes = _published(one, nobody, asked, taxonomy, speaks_of="class", note=note)
-    return replace(classes, copies=np.array([1 if len(counts.query) else 0], dtype=np.int64))
 
 
 def _grouped(
@@ -195,11 +254,13 @@ def _grouped(
     name: str,
     *,
     k: int,
+    verbatim: bool,
+    people: Ints32 | None,
     distances: Callable[[Asked], Floats],
     prototypes: Callable[[Asked, Ints32], Bags],
 ) -> Classes:
     """Cluster rows by MDAV on some distance, and publish a log for each cluster."""
-    asked = needs_queries(transactions, taxonomy, name)
+    asked = needs_meaning(transactions, taxonomy, name)
     filled = filled_rows(transactions, k)
     if len(filled) > MOST_ROWS:
         raise BadInputError(
@@ -209,7 +270,14 @@ def _grouped(
     clusters = mdav(np.rint(apart * UNIT).astype(np.int64), transactions.person[filled], k)
     of_row = np.full(len(transactions), WITHHELD, dtype=np.int32)
     of_row[filled] = clusters.of_row
-    return _published(prototypes(asked, of_row), of_row, asked, taxonomy, speaks_of="class")
+    meaning = meaning_of(taxonomy)
+    return classes_of(
+        _copies(prototypes(asked, of_row), asked, taxonomy, meaning),
+        of_row,
+        asked=asked,
+        meaning=meaning,
+        rule=rule_for(transactions, taxonomy, asked, meaning, people=people, least=1 if verbatim else k),
+    )
 
 
 def _word_categories(asked: Asked, taxonomy: Taxonomy) -> tuple[Ints64, Ints32]:
@@ -224,28 +292,17 @@ def _word_categories(asked: Asked, taxonomy: Taxonomy) -> tuple[Ints64, Ints32]:
     return before[offsets - offsets[0]], found.node[place]
 
 
-def _published(
-    bags: Bags,
-    of_row: Ints32,
-    asked: Asked,
-    taxonomy: Taxonomy,
-    *,
-    speaks_of: SpeaksOf,
-    note: str | None = None,
-) -> Classes:
-    """Return classes that publish bags of queries; each stands below the first concept that it means."""
+def _copies(bags: Bags, asked: Asked, taxonomy: Taxonomy, meaning: Meaning) -> Copies:
+    """Return bags of queries as copies; each query stands below the first concept that it means."""
+    node = _first_concepts(asked, taxonomy, meaning)
+    return Copies(
+        list_of(bags.start), node[bags.query], bags.query.astype(np.int64), bags.times.astype(np.int64)
+    )
+
+
+def _first_concepts(asked: Asked, taxonomy: Taxonomy, meaning: Meaning) -> Ints32:
+    """Return the node of the first concept that each query means; the root where it means nothing."""
     means = np.diff(asked.concept_start) > 0
     node = np.zeros(len(asked.texts), dtype=np.int32)
-    node[means] = concepts_of(asked, taxonomy, meaning_of(taxonomy))[asked.concept_start[:-1][means]]
-    order = np.lexsort((bags.query, node[bags.query], list_of(bags.start)))
-    texts = asked.texts.take(pa.array(bags.query[order]))
-    return Classes(
-        of_row=of_row,
-        start=bags.start,
-        nodes=node[bags.query[order]],
-        counts=bags.times[order],
-        texts=unless_a_name(texts, taxonomy),
-        speaks_of=speaks_of,
-        typed_by=1,
-        notes=(note,) if note else (),
-    )
+    node[means] = concepts_of(asked, taxonomy, meaning)[asked.concept_start[:-1][means]]
+    return node

@@ -160,6 +160,8 @@ def _classes(
         order = np.lexsort((stands.node, owner))
         start = np.searchsorted(owner[order], np.arange(len(speaking) + 1)).astype(np.int64)
         bags = _alternatives(found, paths, stands, allowed, order)
+        if common is not None:  # how many of a class had which term may be one person's
+            bags = bags._replace(counts=np.zeros_like(bags.counts))
         entries = (start, stands.node[order], found.times[order].astype(np.int32))
         return Classes(of_row, *entries, alternatives=bags, stands_for=covering, notes=notes)
     nodes = np.where(stands.term < 0, stands.node, paths.node[stands.term])

@@ -19,11 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.asked import Asked
+from incrowd.claims import MOST_DELTA, MOST_EPS
 from incrowd.errors import BadInputError
 from incrowd.lists import list_of
 from incrowd.rivals import ranks_within
 
 __all__ = [
+    "LEAST_EPS",
     "NoisyCounts",
     "Words",
     "check_korolova",
@@ -41,7 +43,9 @@ Words64 = npt.NDArray[np.uint64]
 Words = Callable[[int], Words64]  # gives so many uniform 64-bit words
 
 MILLION = 1_000_000  # eps is a whole number of millionths, and d at most so many: all products fit 64 bits
-MOST_EPS = 1_000
+LEAST_EPS = 1 / MILLION
+MOST_COUNT = 2**31 - 1  # what a file of records can hold; larger noisy counts are published as this
+WIDEST_EPS = 1_000  # what the arithmetic can do
 ROUNDING = 1e-12  # far above what logarithms of doubles are wrong by
 
 
@@ -73,23 +77,41 @@ def korolova(asked: Asked, *, d: int, eps: float, delta: float, words: Words = s
     words
         Where random bits come from. Anything but the default is for tests: it promises nothing.
     """
-    check_korolova(d=d, eps=eps, delta=delta)
+    _check_arithmetic(d, eps, delta)
     counted = asked.query[ranks_within(list_of(asked.start)) < d]
     query, times = np.unique(counted, return_counts=True)
     noisy = times + discrete_laplace(len(query), noise_rate(d, eps), words)
     least = threshold(d, eps, delta)
     passed = noisy > least
-    return NoisyCounts(query[passed].astype(np.int32), noisy[passed], least)
+    # Cutting what is noisy already tells nothing more.
+    return NoisyCounts(query[passed].astype(np.int32), np.minimum(noisy[passed], MOST_COUNT), least)
 
 
 def check_korolova(*, d: int, eps: float, delta: float, **_: object) -> None:
-    """Refuse parameters out of range."""
+    """Refuse parameters out of range, and those that would promise next to nothing."""
     if not 1 <= d <= MILLION:
         raise BadInputError(f"d must be between 1 and {MILLION:,} (got {d})")
-    if not 1 / MILLION <= eps <= MOST_EPS:
-        raise BadInputError(f"eps must be greater than 0: between 0.000001 and {MOST_EPS:,} (got {eps:g})")
-    if not 0 < delta < 1:
-        raise BadInputError(f"delta must be between 0 and 1, and neither of them (got {delta:g})")
+    if not LEAST_EPS <= eps <= MOST_EPS:
+        raise BadInputError(
+            f"eps must be between {LEAST_EPS:f} and {MOST_EPS:g}: more would promise nothing (got {eps:g})"
+        )
+    if not 0 < delta < MOST_DELTA:
+        raise BadInputError(
+            f"delta must be greater than 0 and less than {MOST_DELTA}: more would promise nothing (got {delta:g})"
+        )
+    if threshold(d, eps, delta) >= MOST_COUNT:
+        raise BadInputError(
+            f"d = {d:,} with eps = {eps:g} needs counts above {MOST_COUNT:,}: use a smaller d or a greater eps"
+        )
+
+
+def _check_arithmetic(d: int, eps: float, delta: float) -> None:
+    """Refuse what the mechanism cannot compute with."""
+    if not (1 <= d <= MILLION and LEAST_EPS <= eps <= WIDEST_EPS and 0 < delta < 1):
+        raise BadInputError(
+            f"d must be from 1 to {MILLION:,}, eps from {LEAST_EPS:f} to {WIDEST_EPS:,} and delta between 0 and 1 "
+            f"(got {d}, {eps:g} and {delta:g})"
+        )
 
 
 def noise_rate(d: int, eps: float) -> Fraction:
