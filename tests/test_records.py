@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pytest
+import pyarrow.parquet as pq
 
-from incrowd import records as module
+from incrowd import record_table as module
+from incrowd import records as records_module
 from incrowd.methods.classes import WITHHELD, Classes
-from incrowd.records import RECORDS_SCHEMA, records_of
+from incrowd.record_table import RECORDS_SCHEMA, RecordTable, write_parquet
 from incrowd.taxonomy import Taxonomy
 
 # Node 1 ("b") is an item itself: node 2 is its leaf and has its label.
@@ -32,6 +33,10 @@ def classes_of(of_row, *bags):
     )
 
 
+def records_of(classes, tree):
+    return records_module.records_of(classes, records_module.entries_of(classes, tree))
+
+
 def rows(records):
     table = pa.Table.from_batches(records.batches(), schema=RECORDS_SCHEMA).to_pydict()
     return [dict(zip(*row, strict=True)) for row in zip(table["items"], table["counts"], strict=True)]
@@ -46,16 +51,20 @@ def test_rows_are_sorted_by_labels_in_code_point_order_then_by_counts():
 
 def test_labels_within_a_row_are_in_code_point_order():
     table = next(records_of(classes_of([0], {B: 1, UMLAUT: 2, A: 3, Z: 4}), TREE).batches())
-    assert table.to_pylist() == [{"items": ["Z", "a", "b", "ä"], "counts": [4, 3, 1, 2]}]
+    assert table.to_pylist() == [
+        {"items": ["Z", "a", "b", "ä"], "exact": [True, True, False, True], "counts": [4, 3, 1, 2]}
+    ]
 
 
-def test_a_concept_and_its_own_leaf_say_the_same():
+def test_a_concept_and_its_own_leaf_are_a_class_and_a_word():
     records = records_of(classes_of([0, 0, 1, 2], {B: 1}, {B_ITSELF: 1}, {B: 1, B_ITSELF: 2}), TREE)
-    assert rows(records) == [{"b": 1}] * 3 + [{"b": 3}]
-    assert len(records) == 2
-    assert records.sizes.tolist() == [3, 1]
-    assert sorted(records.row_of[:3].tolist()) == [0, 1, 2]
-    assert records.row_of[3] == 3
+    word, concept = ("b", True), ("b", False)
+    assert list(records.records()) == [
+        (((concept,), (1,)), 2),
+        (((concept, word), (1, 2)), 1),
+        (((word,), (1,)), 1),
+    ]
+    assert records.row_of.tolist() == [0, 1, 3, 2]
 
 
 def test_every_published_row_has_one_owner_and_the_withheld_have_none():
@@ -71,14 +80,32 @@ def test_every_published_row_has_one_owner_and_the_withheld_have_none():
 
 
 def test_rows_come_in_batches_of_bounded_size(monkeypatch):
-    monkeypatch.setattr(module, "ROWS_A_BATCH", 3)
+    monkeypatch.setattr(module, "ROWS_A_GROUP", 3)
     records = records_of(classes_of([0, 1, 1, 0, 1, 0, 1], {A: 1}, {A: 1, Z: 2}), TREE)
     assert [len(batch) for batch in records.batches()] == [3, 3, 1]
     assert rows(records) == [{"Z": 2, "a": 1}] * 4 + [{"a": 1}] * 3
 
 
-@pytest.mark.parametrize("bags", [[], [{A: 1}]])
-def test_nothing_is_published(bags):
-    records = records_of(classes_of([WITHHELD, WITHHELD], *bags), TREE)
+def test_nothing_is_published():
+    records = records_of(classes_of([WITHHELD, WITHHELD], {A: 1}), TREE)
     assert rows(records) == []
     assert records.row_of.tolist() == [WITHHELD, WITHHELD]
+
+
+def test_the_file_depends_on_the_rows_alone(monkeypatch):
+    """However the rows are cut into batches, the bytes are the same; and reading them gives the same table."""
+    monkeypatch.setattr(module, "ROWS_A_GROUP", 4)
+    records = records_of(classes_of([0, 1, 1, 0, 1, 0, 1, 0, 0, 1, 1], {A: 1, B: 2}, {A: 1, Z: 2}), TREE)
+    table = pa.Table.from_batches(records.batches(), schema=RECORDS_SCHEMA)
+    written = []
+    for size in (1, 2, 3, 4, 5, 11, 100):
+        sink = pa.BufferOutputStream()
+        write_parquet(sink, table.to_batches(max_chunksize=size), RECORDS_SCHEMA)
+        written.append(sink.getvalue().to_pybytes())
+    assert len(set(written)) == 1
+    file = pq.ParquetFile(pa.BufferReader(written[0]))
+    assert [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)] == [4, 4, 3]
+    distinct, sizes = zip(*records.records(), strict=True)
+    sink = pa.BufferOutputStream()
+    RecordTable.of(distinct, sizes).write(sink)
+    assert sink.getvalue().to_pybytes() == written[0]

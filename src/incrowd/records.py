@@ -1,9 +1,9 @@
-"""The records as they are published: sorted by content, without owners or input order."""
+"""Classes of nodes into the records as they are published: sorted by content, without owners or input order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -13,67 +13,117 @@ import pyarrow.compute as pc
 
 from incrowd.lists import gathered, list_of
 from incrowd.methods.classes import WITHHELD, Classes
+from incrowd.published import (
+    TAXONOMY_SCHEMA,
+    PublishedNodes,
+    above,
+    published_nodes,
+    sorted_table,
+    taxonomy_table,
+    words_beside_queries,
+)
+from incrowd.record_table import RecordTable, shown
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["RECORDS_SCHEMA", "Records", "published_labels", "records_of"]
+__all__ = ["Entries", "Records", "entries_of", "published_taxonomy", "records_of"]
 
+Bools = npt.NDArray[np.bool_]
 Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]
-RECORDS_SCHEMA = pa.schema([("items", pa.list_(pa.string())), ("counts", pa.list_(pa.int32()))])
-ROWS_A_BATCH = 65_536
 
 
 @dataclass(frozen=True, eq=False)
-class Records:
-    """Distinct published records, in order, each with the number of rows that share it.
+class Records(RecordTable):
+    """Records that know whose they are.
 
     Parameters
     ----------
-    labels
-        The published labels, sorted by code point.
-    start, rank, counts
-        Record r says ``labels[rank[start[r]:start[r + 1]]]``, ascending, with their `counts`.
-    sizes
-        How many rows share each record.
     row_of
         Where each transaction went: its row in the table; WITHHELD if it is not published. Private.
     """
 
-    labels: pa.Array
-    start: Ints64
-    rank: Ints32
-    counts: Ints32
-    sizes: Ints64
     row_of: Ints64
 
-    def __len__(self) -> int:
-        """Return the number of distinct records."""
-        return len(self.sizes)
 
-    @property
-    def rows(self) -> int:
-        """Rows in the table."""
-        return int(self.sizes.sum())
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """What each entry of ``classes.nodes`` is published as: a label, and whether that is the very item.
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the table, every record as often as it is shared, a bounded number of rows at a time."""
-        record = np.repeat(np.arange(len(self)), self.sizes)
-        for first in range(0, len(record), ROWS_A_BATCH):
-            yield self.expand(record[first : first + ROWS_A_BATCH])
+    A bag of alternatives is a class, written ``{Vino | Wine}``, or as in ssc.txt, ``{Wine:2, Vino:1}``, where the paper's
+    literal behaviour was asked for: how many of a class had which term may be one person's.
+    """
 
-    def expand(self, record: Ints64) -> pa.RecordBatch:
-        """Return some distinct records as a batch of rows."""
-        offsets, take = gathered(self.start, record)
-        bounds = pa.array(offsets, pa.int32())
-        items = pa.ListArray.from_arrays(bounds, self.labels.take(pa.array(self.rank[take])))
-        counts = pa.ListArray.from_arrays(bounds, pa.array(self.counts[take], pa.int32()))
-        return pa.record_batch([items, counts], schema=RECORDS_SCHEMA)
+    classes: Classes
+    named: PublishedNodes
+
+    @cached_property
+    def _place(self) -> Ints64:
+        return self.named.places(self.classes.nodes)
+
+    @cached_property
+    def labels(self) -> pa.Array:
+        """The label of each entry."""
+        own = self.named.labels.take(pa.array(self._place))
+        if self.classes.texts is not None:
+            return pc.coalesce(self.classes.texts, own)
+        return own if self.classes.alternatives is None else self._alternatives()
+
+    @cached_property
+    def exact(self) -> Bools:
+        """Whether each entry is the very item (or query); else it is a class."""
+        if self.classes.texts is not None:
+            typed = np.array(self.classes.texts.is_valid(), dtype=np.bool_)
+            return np.asarray(typed | self.named.exact[self._place])
+        bags = self.classes.alternatives
+        if bags is None:
+            return np.asarray(self.named.exact[self._place])
+        first = self.named.exact[self.named.places(bags.nodes[bags.start[:-1]])]
+        return np.asarray(first & (np.diff(bags.start) == 1))
+
+    @cached_property
+    def own(self) -> Bools:
+        """Whether each entry has a label of its own, below its node."""
+        if self.classes.texts is not None:
+            return np.array(self.classes.texts.is_valid(), dtype=np.bool_)
+        bags = self.classes.alternatives
+        return np.zeros(len(self.classes.nodes), dtype=np.bool_) if bags is None else np.diff(bags.start) > 1
+
+    def _alternatives(self) -> pa.Array:
+        bags = self.classes.alternatives
+        assert bags is not None  # noqa: S101 - the caller has looked
+        place = self.named.places(bags.nodes)
+        texts, exact = self.named.labels.take(pa.array(place)).to_pylist(), self.named.exact[place].tolist()
+        times = bags.counts.tolist()
+        spelled = []
+        for first, stop in pairwise(bags.start.tolist()):
+            if stop == first + 1:
+                spelled.append(texts[first])
+                continue
+            names = list(map(shown, zip(texts[first:stop], exact[first:stop], strict=True)))
+            spelled.append(spell_bag(names, times[first:stop]))
+        return pa.array(spelled, pa.string())
 
 
-def records_of(classes: Classes, taxonomy: Taxonomy) -> Records:
+def spell_bag(names: list[str], times: list[int]) -> str:
+    """Write alternatives: in order, and where it is told how often each was matched, the most frequent first."""
+    if not any(times):
+        return "{" + " | ".join(sorted(names)) + "}"
+    ranked = sorted(zip(times, names, strict=True), key=lambda one: (-one[0], one[1]))
+    return "{" + ", ".join(f"{name}:{count}" for count, name in ranked) + "}"
+
+
+def entries_of(classes: Classes, taxonomy: Taxonomy) -> Entries:
+    """Name everything that the classes publish."""
+    bags = classes.alternatives
+    nodes = classes.nodes if bags is None else np.concatenate((classes.nodes, bags.nodes))
+    words = None if classes.texts is None else words_beside_queries(taxonomy)
+    return Entries(classes, published_nodes(taxonomy, nodes, words=words))
+
+
+def records_of(classes: Classes, entries: Entries) -> Records:
     """Spell out the classes' nodes as labels, merge classes that say the same, and sort."""
-    labels, rank_of_node = _ranked_labels(classes, taxonomy)
-    start, rank, counts = _by_label(classes, rank_of_node)
+    labels, exact, rank_of_entry = _ranked_labels(entries)
+    start, rank, counts = _by_label(classes, rank_of_entry)
     keys = _keys(start, rank, counts)
     distinct = sorted(set(keys))
     number = {key: i for i, key in enumerate(distinct)}
@@ -82,43 +132,53 @@ def records_of(classes: Classes, taxonomy: Taxonomy) -> Records:
     first_class[record_of_class[::-1]] = np.arange(len(keys))[::-1]
     sizes = np.bincount(record_of_class, weights=classes.sizes, minlength=len(distinct)).astype(np.int64)
     offsets, take = gathered(start, first_class)
-    return Records(labels, offsets, rank[take], counts[take], sizes, _rows(classes, record_of_class))
+    row_of = _rows(classes, record_of_class)
+    return Records(labels, exact, offsets, rank[take], counts[take], sizes, row_of)
 
 
-def published_labels(classes: Classes, taxonomy: Taxonomy) -> pa.Array:
-    """Return what each entry of ``classes.nodes`` is published as.
-
-    A bag of alternatives is written as in ssc.txt, ``{Wine:2, Vino:1}``: the most frequent first.
-    """
+def published_taxonomy(entries: Entries) -> pa.Table:
+    """Return the published nodes, all above them, and labels of the classes' own."""
+    classes, named = entries.classes, entries.named
+    table = taxonomy_table(named, above(named, classes.nodes))
+    place = named.places(classes.nodes)
+    own = np.flatnonzero(entries.own)
+    if not len(own):
+        return table
+    label, below = entries.labels.take(pa.array(own)), named.labels.take(pa.array(place[own]))
     bags = classes.alternatives
-    if classes.texts is not None:
-        return pc.coalesce(classes.texts, taxonomy.labels_of(classes.nodes))
-    if bags is None:
-        return taxonomy.labels_of(classes.nodes)
-    names = taxonomy.labels_of(bags.nodes).to_pylist()
-    times = bags.counts.tolist()
-    spelled = []
-    for first, stop in pairwise(bags.start.tolist()):
-        ranked = sorted(
-            zip(times[first:stop], names[first:stop], strict=True), key=lambda one: (-one[0], one[1])
-        )
-        inside = ", ".join(f"{name}:{count}" for count, name in ranked)
-        spelled.append(f"{{{inside}}}" if len(ranked) > 1 else ranked[0][1])
-    return pa.array(spelled, pa.string())
+    leaves = np.ones(len(own)) if bags is None else np.diff(bags.start)[own]
+    columns = [
+        label,
+        pa.array(entries.exact[own]),
+        below,
+        pa.array(named.level[place[own]] + 1, pa.int32()),
+        pa.array(leaves.astype(np.int32), pa.int32()),
+    ]
+    order = pc.sort_indices(
+        pa.table([label, below], names=["label", "below"]), [("label", "ascending"), ("below", "ascending")]
+    )
+    more = pa.table(columns, schema=TAXONOMY_SCHEMA).take(order)
+    # A query that stands below several concepts is listed below the first.
+    fresh = pc.not_equal(more["label"].combine_chunks()[1:], more["label"].combine_chunks()[:-1])
+    more = more.filter(pa.concat_arrays([pa.array([True]), fresh]))
+    return sorted_table(pa.concat_tables([table, more]))
 
 
-def _ranked_labels(classes: Classes, taxonomy: Taxonomy) -> tuple[pa.Array, Ints32]:
-    """Return the published labels, sorted, and the rank of the label of each entry of ``classes.nodes``."""
-    entries = published_labels(classes, taxonomy).dictionary_encode()
-    names = entries.dictionary
+def _ranked_labels(entries: Entries) -> tuple[pa.Array, Bools, Ints32]:
+    """Return the published labels, sorted, which are words, and the rank of each entry's label."""
+    encoded = entries.labels.dictionary_encode()
+    names = encoded.dictionary
     order = pc.sort_indices(names)
-    rank = np.empty(len(names), dtype=np.int32)
-    rank[order.to_numpy(zero_copy_only=False)] = np.arange(len(names), dtype=np.int32)
-    return names.take(order), rank[entries.indices.to_numpy(zero_copy_only=False)]
+    rank = np.empty(len(names), dtype=np.int64)
+    rank[order.to_numpy(zero_copy_only=False)] = np.arange(len(names))
+    # A class and a word may be spelt alike: the class comes first.
+    key = 2 * rank[encoded.indices.to_numpy(zero_copy_only=False)] + entries.exact
+    distinct, place = np.unique(key, return_inverse=True)
+    return names.take(order).take(pa.array(distinct // 2)), distinct % 2 == 1, place.astype(np.int32)
 
 
 def _by_label(classes: Classes, rank: Ints32) -> tuple[Ints64, Ints32, Ints32]:
-    """Sort each class by label; a concept and its "this very concept" leaf share one and are added up."""
+    """Sort each class by label; equal labels are added up."""
     owner = list_of(classes.start)
     order = np.lexsort((rank, owner))
     owner, rank, counts = owner[order], rank[order], classes.counts[order]

@@ -1,45 +1,55 @@
-"""A release's records as text: JSON lines, CSV, and baskets."""
+"""A release's records as text: JSON lines, CSV, and baskets. A class never looks like a word that was typed."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from incrowd.errors import check_choice
+from incrowd.record_table import Record, shown
 
-__all__ = ["TEXT_FORMS", "check_forms", "text_of"]
+__all__ = ["TEXT_FORMS", "check_forms", "safe_cell", "text_of"]
 
-Row = tuple[Sequence[str], Sequence[int]]
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
-def _jsonl(rows: Iterable[Row]) -> Iterator[str]:
+def safe_cell(text: str) -> str:
+    """Return a text as a CSV cell that no spreadsheet runs as a formula: those begin with an apostrophe."""
+    return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
+
+
+def _jsonl(rows: Iterable[Record]) -> Iterator[str]:
     """Give one JSON object per record."""
-    for items, counts in rows:
-        yield json.dumps({"items": items, "counts": counts}, ensure_ascii=False) + "\n"
+    for labels, counts in rows:
+        items, exact = [text for text, _ in labels], [exact for _, exact in labels]
+        yield json.dumps({"items": items, "exact": exact, "counts": counts}, ensure_ascii=False) + "\n"
 
 
-def _csv(rows: Iterable[Row]) -> Iterator[str]:
-    """Give one line per published item: record number (from 0), item, count."""
+def _csv(rows: Iterable[Record]) -> Iterator[str]:
+    """Give one line per published item: record number (from 0), item, whether it is the very item, count."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["record", "item", "count"])
-    for number, (items, counts) in enumerate(rows):
-        writer.writerows((number, item, count) for item, count in zip(items, counts, strict=True))
+    writer.writerow(["record", "item", "exact", "count"])
+    for number, (labels, counts) in enumerate(rows):
+        for label, count in zip(labels, counts, strict=True):
+            writer.writerow((number, safe_cell(shown(label)), str(label[1]).lower(), count))
         yield buffer.getvalue()
         buffer.seek(0)
         buffer.truncate()
 
 
-def _dat(rows: Iterable[Row]) -> Iterator[str]:
+def _dat(rows: Iterable[Record]) -> Iterator[str]:
     """Give one line per record, items repeated as often as they count, blanks in labels as underscores."""
-    for items, counts in rows:
-        tokens = ("_".join(item.split()) for item in items)
+    for labels, counts in rows:
+        tokens = ("_".join(shown(label).split()) for label in labels)
         yield " ".join(" ".join([token] * count) for token, count in zip(tokens, counts, strict=True)) + "\n"
 
 
-TEXT_FORMS: Mapping[str, Callable[[Iterable[Row]], Iterator[str]]] = {
+TEXT_FORMS: Mapping[str, Callable[[Iterable[Record]], Iterator[str]]] = {
     "jsonl": _jsonl,
     "csv": _csv,
     "dat": _dat,
@@ -52,6 +62,6 @@ def check_forms(forms: Iterable[str]) -> None:
         check_choice("write", form, TEXT_FORMS)
 
 
-def text_of(form: str, rows: Iterable[Row]) -> Iterator[str]:
+def text_of(form: str, rows: Iterable[Record]) -> Iterator[str]:
     """Give the records in a text form, piece by piece."""
     return TEXT_FORMS[form](rows)

@@ -116,14 +116,14 @@ def made_labels(items, fan_out) -> list[str]:
 @given(fragments(), st.integers(2, 4))
 def test_made_labels_are_unique_and_say_only_where_a_node_stands(items, fan_out):
     labels = made_labels(items, fan_out)
-    assert len({*labels, *items}) == len(labels) + len(items)
-    assert all(re.fullmatch(r"group~* [0-9]+\.[0-9]+|anything~*", label) for label in labels)
+    assert len(set(labels)) == len(
+        labels
+    )  # an item may be spelt like a class: it is told apart by being a leaf
+    assert all(re.fullmatch(r"group [0-9]+\.[0-9]+|anything", label) for label in labels)
 
 
 @given(
-    st.lists(
-        st.text(st.characters(codec="utf-8", exclude_characters="ag"), min_size=1), min_size=1, unique=True
-    ),
+    st.lists(st.text(st.characters(codec="utf-8"), min_size=1), min_size=1, unique=True),
     st.integers(2, 4),
 )
 def test_made_labels_depend_on_the_number_of_items_alone(items, fan_out):

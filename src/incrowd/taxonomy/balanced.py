@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,33 +38,58 @@ def balanced(transactions: Transactions, fan_out: int = 5) -> Taxonomy:
     if not len(items):
         raise BadInputError("balanced: there are no items to build a taxonomy on; every record is empty")
     order = _sort_order(items)
-    parent, labels = made_tree(
-        items.take(pa.array(order)), fan_out, unused_label("group", items), root="anything"
-    )
-    tree = Taxonomy.from_parents(parent, labels, name=f"balanced:{fan_out}")
+    made = made_tree(items.take(pa.array(order)), fan_out, "group", root="anything")
+    places = pa.array(np.arange(len(made.parent), dtype=np.int32))
+    tree = Taxonomy.from_parents(made.parent, places, name=f"balanced:{fan_out}")
     leaf = np.empty(len(items), dtype=np.int32)
     leaf[order] = np.arange(len(items), dtype=np.int32)
-    return Taxonomy(tree.parent, tree.end, tree.labels, tree.name, items=items, item_leaf=leaf)
+    return replace(
+        tree,
+        labels=made.labels.take(tree.labels),
+        items=items,
+        item_leaf=leaf,
+        made=~tree.is_leaf,
+        given_leaves=made.room[tree.labels.to_numpy()],
+    )
 
 
-def made_tree(leaves: pa.Array, fan_out: int, prefix: str, *, root: str) -> tuple[Ints, pa.Array]:
-    """Return parents and labels of a balanced tree: the leaves first, then level by level, the root last."""
+class MadeTree(NamedTuple):
+    """A balanced tree: the leaves first, then level by level, the root last.
+
+    ``room`` is how many leaves each node has room for: 1 for a leaf, 0 for the root, which takes any number.
+    """
+
+    parent: Ints
+    labels: pa.Array
+    room: Ints
+
+
+def made_tree(leaves: pa.Array, fan_out: int, prefix: str, *, root: str) -> MadeTree:
+    """Return a balanced tree over leaves; made nodes are called by their level and number."""
     widths = [len(leaves)]
     while len(widths) == 1 or widths[-1] > 1:
         widths.append(-(-widths[-1] // fan_out))
     starts = np.concatenate(([0], np.cumsum(widths)))
-    parents, labels = [], [leaves]
+    parents, labels, room = [], [leaves], []
     for level, width in enumerate(widths[:-1]):
         parents.append(starts[level + 1] + np.arange(width) // fan_out)
+        room.append(np.full(width, min(fan_out**level, np.iinfo(np.int32).max)))
         if level:
             numbers = pa.array(np.arange(1, width + 1)).cast(pa.string())
             labels.append(pc.binary_join_element_wise(pa.scalar(f"{prefix} {level}."), numbers, ""))
-    labels.append(pa.array([unused_label(root, leaves)], pa.string()))
-    return np.concatenate([*parents, [-1]]).astype(np.int32), pa.concat_arrays(labels)
+    labels.append(pa.array([root], pa.string()))
+    return MadeTree(
+        np.concatenate([*parents, [-1]]).astype(np.int32),
+        pa.concat_arrays(labels),
+        np.concatenate([*room, [0]]).astype(np.int32),
+    )
 
 
 def unused_label(wish: str, taken: pa.Array) -> str:
-    """Return `wish`, with as many ``~`` behind it as it takes that neither it nor ``wish 1.2`` is a label in use."""
+    """Return `wish`, with as many ``~`` behind it as it takes that neither it nor ``wish 1.2`` is a class of the tree.
+
+    What people typed does not matter: an item is told from a class by more than its label.
+    """
     while pc.any(pc.match_substring_regex(taken, f"^{re.escape(wish)}( [0-9]+[.][0-9]+)?$")).as_py():
         wish += "~"
     return wish

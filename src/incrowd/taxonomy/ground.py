@@ -17,6 +17,7 @@ from incrowd.transactions import Transactions
 
 __all__ = ["UNLISTED_FAN_OUT", "Grounded", "Unlisted", "ground"]
 
+Ints = npt.NDArray[np.int32]
 Unlisted = Literal["keep", "drop", "refuse"]
 UNLISTED_FAN_OUT = 5
 SAME_CONCEPT, ONE_STEP, UNRELATED = 0, 1, 10_000  # lengths of edges, in the sense of term distances
@@ -58,9 +59,7 @@ def ground(transactions: Transactions, tree: Taxonomy, *, unlisted: Unlisted = "
     return Grounded(transactions, grounded, len(items) - missing, missing)
 
 
-def _place(
-    tree: Taxonomy, items: pa.Array, node: npt.NDArray[np.int32], is_node: npt.NDArray[np.bool_]
-) -> Taxonomy:
+def _place(tree: Taxonomy, items: pa.Array, node: Ints, is_node: npt.NDArray[np.bool_]) -> Taxonomy:
     """Return the tree with a leaf for each item: its own node where that is a leaf, else a new one."""
     lacking = node < 0
     alone = np.bincount(node[~lacking], minlength=len(tree))[np.maximum(node, 0)] == 1
@@ -69,40 +68,52 @@ def _place(
     parts = [tree.parent, node[added]]
     # A node's own leaf has the node's label; any other new leaf has the item's text.
     own = tree.labels_of(np.maximum(node, 0))
-    labels = [tree.labels, pc.if_else(pa.array(is_node), own, items).take(pa.array(added))]
+    labels = [tree.labels, pc.if_else(pa.array(is_node & alone), own, items).take(pa.array(added))]
+    leaves = [tree.last_leaf - tree.first_leaf, np.ones(len(added), dtype=np.int32)]
     home = np.where(stays, node, -1).astype(np.int64)
     home[added] = len(tree) + np.arange(len(added))
     if lacking.any():
         home[lacking] = len(tree) + len(added) + np.arange(lacking.sum())
-        _add_unlisted_branch(parts, labels, items.filter(pa.array(lacking)))
+        _add_unlisted_branch(tree, parts, labels, leaves, items.filter(pa.array(lacking)))
     parents = np.concatenate(parts).astype(np.int32)
     edge = np.full(len(parents), ONE_STEP, dtype=np.int32)
     edge[len(tree) : len(tree) + len(added)] = SAME_CONCEPT
     edge[len(tree) + len(added) :] = UNRELATED
-    return _renumbered(tree, parents, pa.concat_arrays(labels), edge=edge, home=home, items=items)
+    return _renumbered(
+        tree,
+        parents,
+        pa.concat_arrays(labels),
+        edge=edge,
+        home=home,
+        items=items,
+        leaves=np.concatenate(leaves).astype(np.int32),
+    )
 
 
-def _add_unlisted_branch(parts: list[npt.NDArray[np.int32]], labels: list[pa.Array], words: pa.Array) -> None:
+def _add_unlisted_branch(
+    tree: Taxonomy, parts: list[Ints], labels: list[pa.Array], leaves: list[Ints], words: pa.Array
+) -> None:
     """Append the branch of unlisted words, and a root above it and the listed ones."""
-    names = pa.concat_arrays([*labels, words])
-    branch_label = unused_label("unlisted", names)
-    parents, made = made_tree(words, UNLISTED_FAN_OUT, branch_label, root=branch_label)
+    branch = unused_label("unlisted", tree.labels)
+    made = made_tree(words, UNLISTED_FAN_OUT, branch, root=branch)
     start = sum(len(part) for part in parts)
-    new_root = start + len(parents)
+    new_root = start + len(made.parent)
     parts[0] = np.where(parts[0] < 0, new_root, parts[0]).astype(np.int32)
-    parts.append(np.where(parents < 0, new_root, parents + start).astype(np.int32))
+    parts.append(np.where(made.parent < 0, new_root, made.parent + start).astype(np.int32))
     parts.append(np.array([-1], dtype=np.int32))
-    labels += [made, pa.array([unused_label("anything", names)], pa.string())]
+    labels += [made.labels, pa.array([unused_label("anything", tree.labels)], pa.string())]
+    leaves += [made.room, np.zeros(1, dtype=np.int32)]
 
 
 def _renumbered(
     tree: Taxonomy,
-    parents: npt.NDArray[np.int32],
+    parents: Ints,
     labels: pa.Array,
     *,
-    edge: npt.NDArray[np.int32],
+    edge: Ints,
     home: npt.NDArray[np.int64],
     items: pa.Array,
+    leaves: Ints,
 ) -> Taxonomy:
     """Renumber the extended tree in pre-order and follow each item to its leaf."""
     tag = pa.array(np.arange(len(parents), dtype=np.int32))
@@ -112,5 +123,11 @@ def _renumbered(
     place[origin] = np.arange(len(parents), dtype=np.int32)
     leaf = numbered.first_leaf[place[home]]
     return replace(
-        numbered, labels=labels.take(numbered.labels), items=items, item_leaf=leaf, edge=edge[origin]
+        numbered,
+        labels=labels.take(numbered.labels),
+        items=items,
+        item_leaf=leaf,
+        edge=edge[origin],
+        made=~numbered.is_leaf & (edge[origin] == UNRELATED),
+        given_leaves=leaves[origin],
     )

@@ -50,6 +50,12 @@ class Taxonomy:
         Length of the edge above each node in the sense of term distances; None means 1 for each. A leaf that
         was added for an item below the item's concept is no farther away than the concept (0), and unlisted
         words, which are grouped by the alphabet and not by meaning, are far from everything.
+    made
+        Which nodes were made from the data (``group 2.13``, ``unlisted``); None: none. Their labels and their leaves
+        depend on words that may never be published.
+    given_leaves
+        How many leaves each node has in the tree as it was given, before the data was placed on it; of a made node,
+        how many it has room for, 0 where there is no limit. None: as many as it has.
     """
 
     parent: Ints
@@ -60,6 +66,8 @@ class Taxonomy:
     item_leaf: Ints | None = None
     find: Finder = find_by_label
     edge: Ints | None = None
+    made: npt.NDArray[np.bool_] | None = None
+    given_leaves: Ints | None = None
 
     @classmethod
     def from_parents(
