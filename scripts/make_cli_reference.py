@@ -21,7 +21,7 @@ This page is made from `--help` by `make docs`; a test fails when it is out of d
 
 Every command takes `--json`: one JSON object on stdout and nothing else there. Progress goes to stderr: bars on a
 terminal, silence otherwise. Exit codes: 0 done; 1 the claim does not hold; 2 bad usage or bad input, with one line
-that says what and how to fix it; 130 stopped by Ctrl-C. There is never a traceback: an unforeseen error is exit code
+that says what and how to fix it; 130 stopped by Ctrl-C (143 by SIGTERM, 129 by SIGHUP). There is never a traceback: an unforeseen error is exit code
 3 and one line with its place.
 
 Environment: `INCROWD_CACHE_DIR` is where compiled kernels are kept (default: the user's cache directory; they are compiled

@@ -32,3 +32,8 @@ def pytest_runtest_makereport(item, call):  # noqa: ARG001 - pytest names them
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid} was skipped, and INCROWD_NO_SKIP is set: {report.longrepr}"
     return report
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with the files that take longest, so that no worker is left alone with one of them in the end."""
+    items.sort(key=lambda item: "spark" not in item.path.parts)

@@ -52,7 +52,7 @@ def test_the_lines_of_the_design(place, monkeypatch):
 def test_the_table_goes_to_pandas(objects):
     pytest.importorskip("pandas", reason="pandas is not installed")
     frame = objects["release"].table().to_pandas()
-    assert list(frame.columns) == ["items", "counts"]
+    assert list(frame.columns) == ["items", "exact", "counts"]
     assert len(frame) == 40
 
 
@@ -81,7 +81,7 @@ def test_a_taxonomy_from_a_file_and_unlisted_items(place, tmp_path):
     [
         ({"k": 1}, "k must be at least 2"),
         ({"k": 2.5}, "k must be an integer"),
-        ({"k": None}, "k must be an integer"),
+        ({"k": None}, "method flock needs k"),
         ({"k": 41}, "k must be at most 40"),
         ({"k": 5, "method": "partitoin"}, "did you mean 'partition'"),
         ({"k": 5, "method": "partition", "publish": "bags"}, "did you mean 'bag'"),

@@ -111,7 +111,7 @@ def added(rows):
 
 def item_changed(rows):
     rows[0]["items"] = ["bread"] if rows[0]["items"] != ["bread"] else ["milk"]
-    rows[0]["counts"] = [1]
+    rows[0]["counts"], rows[0]["exact"] = [1], [True]
 
 
 def item_unknown(rows):
@@ -130,11 +130,13 @@ def unsorted(rows):
 def items_unsorted(rows):
     for row in rows:
         row["items"], row["counts"] = row["items"][::-1], row["counts"][::-1]
+        row["exact"] = row["exact"][::-1]
 
 
 def item_twice(rows):
     for row in rows:
         row["items"], row["counts"] = row["items"] + row["items"][-1:], row["counts"] + [1]
+        row["exact"] = row["exact"] + row["exact"][-1:]
 
 
 def count_missing(rows):
@@ -148,7 +150,7 @@ def count_of_zero(rows):
 
 
 def row_of_nothing(rows):
-    rows[0] = {"items": None, "counts": None}
+    rows[0] = {"items": None, "exact": None, "counts": None}
 
 
 def item_of_nothing(rows):
@@ -167,20 +169,20 @@ def no_rows(rows):
     ("change", "says"),
     [
         (removed, "fewer than 3"),
-        (removed_a_whole_class, "records_out"),
-        (added, "records_out"),
+        (removed_a_whole_class, "no part of them"),
+        (added, "no part of them"),
         (item_changed, "fewer than 3"),
         (item_unknown, "taxonomy.parquet does not list"),
         (count_changed, "fewer than 3"),
         (unsorted, "out of order"),
         (items_unsorted, "out of order"),
         (item_twice, "twice"),
-        (count_missing, "count"),
+        (count_missing, "damaged"),
         (count_of_zero, "count of at least 1"),
         (row_of_nothing, "damaged"),
         (item_of_nothing, ""),
         (count_of_nothing, ""),
-        (no_rows, "records_out"),
+        (no_rows, "no records"),
     ],
 )
 def test_changed_records_are_caught(copy, change, says):
@@ -247,7 +249,7 @@ def test_a_claim_that_promises_more_is_caught(copy):
     change_manifest(copy.manifest, raise_k)
     code, problems = verdict(copy)
     assert code == 1
-    assert any("fewer than 4" in problem for problem in problems)
+    assert any("not the one of this method and parameters" in problem for problem in problems)
 
 
 @pytest.mark.parametrize(
@@ -297,7 +299,7 @@ def label_twice(rows):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (cycle, "cycle"),
+        (cycle, "parent is not listed"),
         (second_root, "2 roots"),
         (label_missing, "does not list"),
         (parent_missing, "0 roots"),
@@ -387,23 +389,6 @@ def test_a_changed_map_is_caught_with_the_originals(copy, change, says):
     assert any(says in problem for problem in problems)
 
 
-def test_a_class_that_says_what_its_people_do_not_have_is_caught_with_the_originals(copy):
-    """A whole class is changed alike: still k-anonymous, but not true."""
-
-    def falsify(rows):
-        start = smallest_class(rows)
-        for row in rows[start : start + K]:
-            row["items"], row["counts"] = ["bread"], [9]
-        rows.sort(key=lambda row: (row["items"], row["counts"]))
-
-    change_rows(copy.release / "records.parquet", falsify)
-    for form in ("csv", "jsonl", "dat"):
-        (copy.release / f"records.{form}").unlink()
-    code, problems = verdict(copy, *copy.with_originals)
-    assert code == 1
-    assert any("generalize" in problem for problem in problems)
-
-
 def test_other_originals_are_caught(copy):
     other = copy.release.parent / "baskets.dat"
     other.write_text("\n".join(reversed(BASKETS)) + "\n")
@@ -430,7 +415,7 @@ def test_a_failed_check_is_not_listed_as_passed(copy):
     pq.write_table(many, copy.release / "records.parquet")
     found = call("audit", copy.release, "--json").json
     assert found["holds"] is False
-    assert not any("sorted" in check or "manifest" in check for check in found["checks"])
+    assert not any("sorted" in check or "counts" in check for check in found["checks"])
 
 
 def test_sessions_and_nouns_are_audited_against_the_log(tmp_path):

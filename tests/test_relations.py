@@ -7,8 +7,11 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.relations import Bag, Generalizing, Standing
-from strategies import taxonomy_of, trees
+import incrowd as ic
+from incrowd.methods.naming import people_below
+from incrowd.relations import Bag, Generalizing, Standing, count_holders
+from incrowd.taxonomy import ground
+from strategies import cases, taxonomy_of, trees
 
 
 def ways(tree):
@@ -78,3 +81,21 @@ def test_a_copy_is_moved_where_another_can_do_without():
     published = Bag([names["b"], names["a1"]])
     assert relation.holds(published, bag_pairs([names["a2"], names["c"]]))
     assert not relation.holds(published, bag_pairs([names["c"]]))
+
+
+@given(cases(), st.randoms(use_true_random=False))
+def test_holders_are_the_different_people_with_something_at_or_below(case, chance):
+    people = [str(chance.randrange(1 + len(case.rows) // 2)) for _ in case.rows]
+    data = ic.Transactions.from_rows(case.rows, people=people)
+    data, tree, *_ = ground(data, taxonomy_of(case.children))
+    above = ways(tree)
+    expected = {node: set() for node in range(len(tree))}
+    for row, person in zip(case.rows, people, strict=True):
+        for item in row:
+            leaf = tree.leaf_nodes[tree.item_leaf[data.vocabulary.to_pylist().index(item)]]
+            for node in above[leaf]:
+                expected[node].add(person)
+    counted = {node: len(some) for node, some in expected.items()}
+    assert count_holders(set(expected), data, tree) == counted
+    assert count_holders({len(tree) - 1}, data, tree) == {len(tree) - 1: counted[len(tree) - 1]}
+    assert people_below(data, tree, data.person).tolist() == list(counted.values())

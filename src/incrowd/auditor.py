@@ -1,44 +1,79 @@
 """An independent recount of a written release, in plain Python.
 
-This module knows no method and no kernel. It opens the files that were written, believes nothing that the
-manifest says, and counts again. With the originals it also checks that each published record generalizes
-its owner's: that every published label stands for items that the owner really has, copy for copy.
+This module knows no method and no kernel. A release is a closed world: its files are exactly the listed ones, each is
+in its only form, and all that it says of itself follows from its records or is refused. With the originals, each
+published record is held against its owner's, and what was measured on them is measured again.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import pairwise
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from incrowd.audit_manifest import check_manifest
+from incrowd.audit_taxonomy import PublishedTree, check_taxonomy
 from incrowd.claims import LEAST_K
-from incrowd.itemsets import rare_among_people, rare_itemsets
-from incrowd.manifest import Manifest, read_manifest
-from incrowd.originals import Originals, Record, check_originals
-from incrowd.textforms import TEXT_FORMS, text_of
+from incrowd.digest import Digest
+from incrowd.digits import at_least, four_digits
+from incrowd.errors import ClaimError
+from incrowd.itemsets import rare_itemsets
+from incrowd.manifest import (
+    LIST_FORMAT,
+    Manifest,
+    format_of,
+    read_manifest,
+)
+from incrowd.noisy_audit import audit_list
+from incrowd.originals import Originals, Written, check_originals, count_people
+from incrowd.parts import PART_NAME, Part, part_files, read_part
+from incrowd.promises import Settings
+from incrowd.record_table import Label, Record
+from incrowd.release_files import check_files, text_forms_of
+from incrowd.report.page import render_report
+from incrowd.textforms import text_of
 from incrowd.verdict import Audit
 
-__all__ = ["RELEASE_FILES", "Audit", "Originals", "audit"]
+__all__ = [
+    "Audit",
+    "Figured",
+    "Originals",
+    "Reading",
+    "audit",
+    "check_counts",
+    "check_figures",
+    "read_release",
+]
 
-RELEASE_FILES = frozenset(
-    [
-        "records.parquet",
-        "taxonomy.parquet",
-        "manifest.json",
-        "report.html",
-        *(f"records.{form}" for form in TEXT_FORMS),
-    ]
-)
-ROWS_A_BATCH = 16_384
-_PART = re.compile(r"part-\d+\.parquet")
+MapParts = Callable[[Callable[[Path], Part], Sequence[Path]], Iterable[Part]]
+DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
+
+
+class Figured(NamedTuple):
+    """What was measured on the originals, and how many records are withheld, as a manifest spells it."""
+
+    figures: Mapping[str, Any]
+    withheld: int | str
+
+
+Measure = Callable[[Written, Mapping[Any, int]], Figured]
+
+
+class Reading(NamedTuple):
+    """A release, read: its manifest and settings, its records in sums, and (where they were kept) one by one."""
+
+    manifest: Manifest
+    settings: Settings
+    digest: Digest
+    tree: PublishedTree
+    written: Written
 
 
 def audit(
@@ -46,6 +81,7 @@ def audit(
     *,
     originals: Originals | None = None,
     people: Sequence[object] | None = None,
+    measure: Measure | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Audit:
     """Recount a release from its files.
@@ -55,227 +91,274 @@ def audit(
     directory
         The release.
     originals
-        What it was made from: each published record is then held against its owner's.
+        What it was made from: each published record is then held against its owner's, and people are counted.
     people
-        The person behind each published row: different people are then counted too.
+        The person behind each published row, by a private map, which is believed and not confirmed.
+    measure
+        Measures what the manifest says of the originals again.
     progress
         Told, while records are held against the originals, how many of how many are done.
     """
     directory = Path(directory)
-    manifest = read_manifest(directory)
-    result = Audit(manifest.claim.claim)
-    try:
-        parents = _check_taxonomy(directory, result)
-        contents, content_of_row = _read_records(directory, parents.keys(), result)
-        _recount(contents, content_of_row, result)
-        _recount_people(contents, content_of_row, people, result)
-        _check_manifest(manifest, result)
-        _check_text_forms(directory, contents, content_of_row, result)
-        if originals is None:
-            _note_unchecked(result)
-        else:
-            check_originals(
-                contents, content_of_row, originals, parents, result, progress=progress or _nobody
-            )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as error:
-        # What cannot even be read does not hold; the error's own words could quote a record.
-        result.blame(f"a file of the release is missing or damaged ({type(error).__name__})")
+    if format_of(directory) == LIST_FORMAT:
+        return audit_list(directory)
+    reading, result = read_release(directory)
+    if reading is None:
+        return result
+    if originals is not None:
+        node_of = check_originals(reading.written, originals, result, progress=progress or _ignore)
+        if node_of is not None:
+            check_figures(reading, measure and measure(reading.written, node_of), result)
+        while result.unproven:  # what was asked for and could not be done has not been done
+            result.add_problem(f"could not be checked: {result.unproven.pop()}")
+    else:
+        _check_people(reading, people, result)
+        _note_unchecked(result)
+    check_counts(reading, result)
     return result
 
 
-def _nobody(*_: int) -> None:
-    """Want to know nothing."""
+def _ignore(*_: int) -> None:
+    """Drop what progress tells."""
 
 
-def _note_unchecked(result: Audit) -> None:
-    """Say what the claim says of the originals, which are not at hand."""
-    if result.claim.within is not None:
-        result.unchecked.append("how near published items are to their owners' own: only the originals tell")
-    if (result.claim.typed_by or 0) >= LEAST_K:
-        result.unchecked.append("how many people typed each published query: only the originals tell")
+def read_release(directory: Path, *, map_parts: MapParts | None = None) -> tuple[Reading | None, Audit]:
+    """Read a release and check all that can be checked without its originals.
+
+    Parameters
+    ----------
+    directory
+        The release.
+    map_parts
+        Reads the parts of the records elsewhere (on a cluster); without it they are read here and kept.
+    """
+    manifest: Manifest = read_manifest(directory)
+    result = Audit(manifest.claim.claim)
+    try:
+        settings = check_manifest(directory, manifest, result)
+        check_files(directory, manifest.files, result)
+        if result.problems:
+            return None, result
+        parts = _read_parts(directory, map_parts, result)
+        digest = Digest()
+        for part in parts:
+            digest.merge(part.digest)
+        tree = check_taxonomy(
+            directory / "taxonomy.parquet",
+            digest.rows_with.keys(),
+            name=settings.common.taxonomy,
+            texts=settings.texts,
+            result=result,
+        )
+        _recount(digest, result)
+        if tree is None or result.problems:
+            return None, result
+        written = _written(parts, digest.rows_with.keys(), tree, settings)
+        reading = Reading(manifest, settings, digest, tree, written)
+        _recount_itemsets(parts, result)
+        _check_report(directory, reading, result)
+        _check_text_forms(directory, reading, result)
+    except ClaimError as error:
+        result.add_problem(str(error))
+        return None, result
+    except DAMAGED as error:
+        # What cannot even be read does not hold; the error's own words could quote a record.
+        result.add_problem(f"a file of the release is missing or damaged ({type(error).__name__})")
+        return None, result
+    return (None if result.problems else reading), result
 
 
-def _check_taxonomy(directory: Path, result: Audit) -> dict[str, str | None]:
-    """Check that the published taxonomy is one tree; return the parent of each label."""
-    table = pq.read_table(directory / "taxonomy.parquet").to_pydict()
-    parent = dict(zip(table["label"], table["parent"], strict=True))
-    with result.checking(f"the published taxonomy is one tree of {len(parent):,} labels"):
-        if len(parent) != len(table["label"]):
-            result.blame("taxonomy.parquet names a label twice")
-        roots = [label for label, above in parent.items() if above is None]
-        if len(roots) != 1:
-            result.blame(f"taxonomy.parquet has {len(roots)} roots")
-        if any(above is not None and above not in parent for above in parent.values()):
-            result.blame("taxonomy.parquet has a label whose parent is not listed")
-        if any(_is_above_itself(label, parent) for label in parent):
-            result.blame("taxonomy.parquet has a cycle")
-    return parent
+def _read_parts(directory: Path, map_parts: MapParts | None, result: Audit) -> list[Part]:
+    """Read all parts of the records, and check that each begins behind the end of the one before."""
+    files = part_files(directory / "records.parquet")
+    read = map_parts or map
+    with result.checking("the records are well-formed, sorted by content, and nothing else is in their file"):
+        _check_part_names(directory / "records.parquet", len(files), result)
+        parts = list(read(partial(read_part, keep=map_parts is None), files))
+        for part in parts:
+            for problem in part.problems:
+                result.add_problem(problem)
+        last: Record | None = None
+        for part in parts:
+            wrong = part.first is None or (last is not None and part.first <= last)
+            if not part.problems:
+                result.require(
+                    wrong=wrong, problem="a part of the records is empty, or begins before the last one ends"
+                )
+            last = part.last
+    return parts
 
 
-def _is_above_itself(label: str, parent: dict[str, str | None]) -> bool:
-    """Tell whether the way up from a label never ends."""
-    node: str | None = label
-    for _ in range(len(parent) + 1):
-        if node is None:
-            return False
-        node = parent.get(node)
-    return True
+def _check_part_names(path: Path, parts: int, result: Audit) -> None:
+    """Check that a directory of records holds its parts, numbered one by one, and nothing else."""
+    names = {PART_NAME.format(number) for number in range(parts)}
+    if path.is_dir():
+        wrong = not names or {file.name for file in path.iterdir()} != names
+        result.require(wrong=wrong, problem="records.parquet holds other files than its parts")
 
 
-def _read_records(directory: Path, labels: AbstractSet[str], result: Audit) -> tuple[list[Record], list[int]]:
-    """Read the records; return the distinct ones and which of them each row is."""
-    number: dict[Record, int] = {}
-    content_of_row: list[int] = []
-    last: Record | None = None
-    with result.checking("the records are well-formed and sorted by content"):
-        for row, record in enumerate(_rows(directory / "records.parquet", result)):
-            if record not in number:
-                number[record] = len(number)
-                _check_record(row, record, labels, result)
-            content_of_row.append(number[record])
-            if last is not None and record < last:
-                result.blame(f"row {row} is out of order: its place could tell where it came from")
-            last = record
-    return list(number), content_of_row
+def _written(
+    parts: Sequence[Part], labels: AbstractSet[Label], tree: PublishedTree, settings: Settings
+) -> Written:
+    records = [record for part in parts for record in part.records]
+    sizes = [size for part in parts for size in part.sizes]
+    rows = [number for number, size in enumerate(sizes) for _ in range(size)]
+    return Written(records, rows, labels, tree, settings.texts)
 
 
-def _rows(path: Path, result: Audit) -> Iterator[Record]:
-    """Yield the rows as they were written: to one file, or by a cluster to several, in the order of their names."""
-    for part in sorted(path.iterdir()) if path.is_dir() else [path]:
-        if path.is_dir() and not _PART.fullmatch(part.name):
-            result.blame("records.parquet holds a file that is no part of the records")
-        yield from _rows_of_file(part, result)
-
-
-def _rows_of_file(path: Path, result: Audit) -> Iterator[Record]:
-    """Yield the rows of a file, a batch at a time."""
-    with pq.ParquetFile(path) as file:
-        if file.schema_arrow.names != ["items", "counts"]:
-            result.blame("records.parquet has other columns than items and counts")
-        if file.schema_arrow.metadata:
-            result.blame("records.parquet carries notes in its schema")
-        for batch in file.iter_batches(ROWS_A_BATCH, columns=["items", "counts"]):
-            yield from zip(_tuples(batch.column("items")), _tuples(batch.column("counts")), strict=True)
-
-
-def _tuples(lists: pa.ListArray) -> Iterator[tuple[Any, ...]]:
-    """Yield each list of a column as a tuple; a list that is missing is no list."""
-    if lists.null_count or lists.flatten().null_count:
-        raise ValueError("a record or an item is missing")
-    values = lists.flatten().to_pylist()
-    ends = lists.offsets.to_pylist()
-    yield from (tuple(values[first - ends[0] : last - ends[0]]) for first, last in pairwise(ends))
-
-
-def _check_record(row: int, record: Record, labels: AbstractSet[str], result: Audit) -> None:
-    """Check one distinct record: known labels, in order, none twice, each with a count."""
-    items, counts = record
-    if len(items) != len(counts) or any(count < 1 for count in counts):
-        result.blame(f"row {row} has an item without a count of at least 1")
-    if any(first >= second for first, second in pairwise(items)):
-        result.blame(f"row {row} has items out of order or twice")
-    if not labels >= set(items):
-        result.blame(f"row {row} has an item that taxonomy.parquet does not list")
-
-
-def _recount(contents: list[Record], content_of_row: list[int], result: Audit) -> None:
+def _recount(digest: Digest, result: Audit) -> None:
     """Count equal records and hold the claim against the smallest number."""
-    shared = Counter(content_of_row)
-    result.records, result.classes = len(content_of_row), len(contents)
-    result.k_min = min(shared.values(), default=0)
+    claim = result.claim
+    result.records, result.classes, result.k_min = digest.rows, digest.classes, digest.k_min
     found = (
         f"{result.records:,} records, {result.classes:,} distinct, each shared by at least {result.k_min:,}"
     )
     with result.checking(found):
-        if result.claim.kind != "none" and result.claim.k < LEAST_K:
-            result.blame(f"the claim's k is below {LEAST_K}: it promises nothing")
-        if result.claim.kind == "k-anonymity":
-            rare = sum(1 for times in shared.values() if times < result.claim.k)
-            if rare:
-                least = f"the least by {result.k_min}"
-                result.blame(f"{rare:,} distinct records are shared by fewer than {result.claim.k} ({least})")
-    if result.claim.kind == "k^m-anonymity":
-        _recount_itemsets([(contents[content][0], times) for content, times in shared.items()], result)
+        result.require(wrong=not result.records, problem="nothing is published: there are no records")
+        result.require(
+            wrong=claim.kind != "none" and claim.least < LEAST_K,
+            problem=f"the claim's k is below {LEAST_K}: it promises nothing",
+        )
+        rare = digest.fewer_than(claim.least) if claim.kind == "k-anonymity" else 0
+        result.require(
+            wrong=bool(rare),
+            problem=f"{rare:,} distinct records are shared by fewer than {claim.k} (the least by {result.k_min})",
+        )
 
 
-def _recount_itemsets(records: list[tuple[tuple[str, ...], int]], result: Audit) -> None:
+def _recount_itemsets(parts: Sequence[Part], result: Audit) -> None:
     """Count all sets of at most m labels and hold the claim against the rarest."""
-    k, m = result.claim.k, result.claim.m
-    if m is None or m < 1:
-        result.blame("the claim does not say how many items an attacker may know")
-        return
-    with result.checking(f"every set of at most {m} labels that occurs does so in at least {k:,} records"):
-        rare = rare_itemsets(records, k, m)
-        if rare:
-            result.blame(f"{rare:,} sets of at most {m} labels occur in fewer than {k} records")
-
-
-def _recount_people(
-    contents: list[Record], content_of_row: list[int], people: Sequence[object] | None, result: Audit
-) -> None:
-    """Count the different people behind equal records, and hold the claim against them where it speaks of people."""
     claim = result.claim
-    if claim.kind == "differential privacy":
-        result.unchecked.append("the noise: it cannot be seen in the file")
+    if claim.kind != "k^m-anonymity" or claim.m is None:
         return
-    if people is None:
-        if claim.distinct == "people":
-            result.unchecked.append("how many different people share a record: only the private map tells")
+    with result.checking(
+        f"every set of at most {claim.m} labels that occurs does so in at least {claim.k:,} records"
+    ):
+        copies = any(count > 1 for part in parts for _, counts in part.records for count in counts)
+        result.require(
+            wrong=copies, problem="a record says how often it has an item: that can tell records apart"
+        )
+        records = [
+            (labels, size)
+            for part in parts
+            for (labels, _), size in zip(part.records, part.sizes, strict=True)
+        ]
+        rare = rare_itemsets(records, claim.least, claim.m)
+        result.require(
+            wrong=bool(rare),
+            problem=f"{rare:,} sets of at most {claim.m} labels occur in fewer than {claim.k} records",
+        )
+
+
+def _check_people(reading: Reading, people: Sequence[object] | None, result: Audit) -> None:
+    """Count people by the map, which is believed: only the originals confirm it."""
+    if people is not None and len(people) != result.records:
+        result.add_problem("the map does not give every published row exactly one owner")
+    elif people is not None:
+        count_people(reading.written, people, result)
+    elif result.claim.unit == "user" or reading.settings.common.items == "raw":
+        result.people_min = result.k_min  # a record is one user's, or a basket's own
+    if result.claim.distinct == "people":
+        asked = (
+            "only the originals tell"
+            if people is None
+            else "the private map is believed; only the originals tell"
+        )
+        result.unproven.append(f"how many different people share a record: {asked}")
+
+
+def _note_unchecked(result: Audit) -> None:
+    """Say what only the originals tell, which are not at hand."""
+    if result.claim.within is not None:
+        result.unproven.append("how near published items are to their owners' own: only the originals tell")
+    if (result.claim.typed_by or 0) >= LEAST_K:
+        result.unproven.append("how many people typed each published query: only the originals tell")
+    result.unchecked.append("that records are true of their owners: only the originals tell")
+    result.unchecked.append("the figures of loss, lengths and withheld records: only the originals tell")
+
+
+def check_counts(reading: Reading, result: Audit) -> None:
+    """Compare the manifest's counts with what was counted."""
+    said, least = reading.manifest.counts, result.claim.least
+    counted = {
+        "records_out": result.records,
+        "groups": result.classes,
+        "k_min": result.k_min,
+        "labels": len(reading.digest.rows_with),
+    }
+    with result.checking("the manifest's counts are those of the recount"):
+        for name, number in counted.items():
+            result.require(
+                wrong=getattr(said, name) != number,
+                problem=f"the manifest's {name} is not what was counted ({number:,})",
+            )
+        means = reading.digest.means(reading.tree.level)
+        result.require(
+            wrong=(said.avg_length, said.avg_level) != tuple(map(four_digits, means)),
+            problem="the manifest's average length or level is not that of the records",
+        )
+        if result.people_min is not None:
+            expected = at_least(least, result.people_min)
+            result.require(
+                wrong=said.people_min != expected,
+                problem=f"the manifest's people_min is not what was counted ({expected})",
+            )
+
+
+def check_figures(reading: Reading, figured: Figured | None, result: Audit) -> None:
+    """Compare the manifest's figures with those measured again on the originals."""
+    if figured is None:
+        result.unproven.append(
+            "the figures of loss, lengths and withheld records: nothing measures them here"
+        )
         return
-    if len(people) != len(content_of_row):
-        result.blame("the map does not give every published row exactly one owner")
-        return
-    sharing = Counter(content for content, _ in set(zip(content_of_row, people, strict=True)))
-    result.people_min = min(sharing.values(), default=0)
-    if claim.distinct == "people" and claim.kind == "k-anonymity":
-        with result.checking(
-            f"each distinct record is shared by at least {result.people_min:,} different people"
-        ):
-            rare = sum(number < claim.k for number in sharing.values())
-            if rare:
-                result.blame(f"{rare:,} distinct records are shared by fewer than {claim.k} different people")
-    if claim.distinct == "people" and claim.kind == "k^m-anonymity" and claim.m is not None:
-        with result.checking(
-            f"every set of at most {claim.m} labels belongs to at least {claim.k:,} different people"
-        ):
-            owned = ((contents[row][0], person) for row, person in zip(content_of_row, people, strict=True))
-            rare = rare_among_people(owned, claim.k, claim.m)
-            if rare:
-                result.blame(
-                    f"{rare:,} sets of at most {claim.m} labels belong to fewer than {claim.k} people"
-                )
+    with result.checking("the manifest's figures are those measured again on the originals"):
+        result.require(
+            wrong=reading.manifest.counts.withheld != figured.withheld,
+            problem=f"the manifest's withheld is not what was counted ({figured.withheld})",
+        )
+        for name, value in figured.figures.items():
+            said = msgspec.to_builtins(getattr(reading.manifest, name))
+            result.require(
+                wrong=not _alike(said, value), problem=f"the manifest's {name} are not what was measured"
+            )
 
 
-def _check_manifest(manifest: Manifest, result: Audit) -> None:
-    """Compare what the manifest says with what was counted."""
-    said = manifest.counts
-    with result.checking("the manifest's counts and words agree with the recount"):
-        for name, counted in (
-            ("records_out", result.records),
-            ("groups", result.classes),
-            ("k_min", result.k_min),
-            ("people_min", result.people_min),
-        ):
-            if counted is not None and getattr(said, name) != counted:
-                result.blame(f"the manifest's {name} is not what was counted ({counted:,})")
-        whose = result.claim.kind != "differential privacy"  # there, records are nobody's own
-        if whose and said.records_in != result.records + said.withheld:
-            result.blame("the manifest's records_in is not records_out + withheld")
-        if manifest.claim.in_words != result.claim.in_words:
-            result.blame("the manifest's words are not those of its claim")
+def _alike(said: Any, measured: Any) -> bool:
+    """Tell whether two figures are the same but for the last of four digits, which may be rounded either way."""
+    if isinstance(said, dict) and isinstance(measured, dict):
+        return said.keys() == measured.keys() and all(_alike(said[name], measured[name]) for name in said)
+    if isinstance(said, list) and isinstance(measured, list):
+        return len(said) == len(measured) and all(map(_alike, said, measured))
+    if isinstance(said, float) and isinstance(measured, float):
+        # A digit may be rounded either way where sums are made in another order.
+        unit = 10.0 ** (math.floor(math.log10(max(abs(said), abs(measured), 1e-12))) - 3)
+        return abs(said - measured) <= 1.01 * max(unit, 0.0 if said == measured else 1e-9)
+    return bool(said == measured)
 
 
-def _check_text_forms(
-    directory: Path, contents: list[Record], content_of_row: list[int], result: Audit
-) -> None:
+def _check_report(directory: Path, reading: Reading, result: Audit) -> None:
+    """Make the report again and compare it byte for byte."""
+    with result.checking("report.html is the page of these records and this manifest"):
+        page = render_report(reading.manifest, reading.digest, reading.tree.level)
+        result.require(
+            wrong=(directory / "report.html").read_bytes() != page.encode(),
+            problem="report.html is not the page of this release",
+        )
+
+
+def _check_text_forms(directory: Path, reading: Reading, result: Audit) -> None:
     """Check that each text form says what the records say, byte for byte."""
-    for form in TEXT_FORMS:
-        path = directory / f"records.{form}"
-        if not path.exists():
-            continue
+    written = reading.written
+    for form in text_forms_of(reading.manifest.files):
         expected = hashlib.sha256()
-        for line in text_of(form, (contents[content] for content in content_of_row)):
+        for line in text_of(form, (written.records[record] for record in written.record_of_row)):
             expected.update(line.encode())
-        with result.checking(f"records.{form} says the same"), path.open("rb") as file:
-            if hashlib.file_digest(file, "sha256").digest() != expected.digest():
-                result.blame(f"records.{form} does not say what records.parquet says")
+        with (
+            result.checking(f"records.{form} says the same"),
+            (directory / f"records.{form}").open("rb") as file,
+        ):
+            result.require(
+                wrong=hashlib.file_digest(file, "sha256").digest() != expected.digest(),
+                problem=f"records.{form} does not say what records.parquet says",
+            )

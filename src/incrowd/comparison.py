@@ -9,120 +9,52 @@ from __future__ import annotations
 import csv
 import io
 import json
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 import msgspec
+from msgspec.structs import replace as replace_values
 
 from incrowd.anonymization import anonymize
-from incrowd.claims import Kind, check_k
+from incrowd.claims import LEAST_K, Kind
+from incrowd.digits import four_digits
 from incrowd.errors import BadInputError, ClaimError, IncrowdError
 from incrowd.folder import appearing, check_free
 from incrowd.job import (
     Clock,
     Job,
     Watcher,
-    asking,
     check_input,
     kernels_are_compiled,
     load_kernels,
     open_log,
     peak_megabytes,
     place_input,
+    with_items,
     write_rejects,
 )
-from incrowd.leftovers import marked
-from incrowd.methods import ASKING, PROMISES, read_parameters
-from incrowd.metrics import Bound
+from incrowd.methods import ASKING, read_parameters
 from incrowd.release import Release
-from incrowd.report.compare_page import render_comparison
+from incrowd.report.compare_page import PRIVATE, render_comparison
+from incrowd.runs import Run, Setting
 from incrowd.taxonomy import Grounded
+from incrowd.temporary import private_directory
 from incrowd.version import __version__
 
 __all__ = [
     "COMPARISON_FORMAT",
     "Comparison",
-    "Run",
-    "Setting",
     "is_comparison",
-    "parse_ks",
-    "parse_methods",
     "run_comparison",
 ]
 
 COMPARISON_FORMAT = "incrowd-comparison/1"
 COMPARISON_FILES = frozenset(["compare.json", "compare.csv", "compare.html"])
 NO_MEMORY = "not enough memory for this method on this input"
-
-
-class Setting(NamedTuple):
-    """A method with its own parameters, as ``partition:publish=bag`` names them."""
-
-    label: str
-    method: str
-    parameters: Mapping[str, str]
-
-
-class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """One method with one k: what it promises, whether the audit confirms it, and what it loses.
-
-    Parameters
-    ----------
-    label, method, parameters, k
-        What ran; the parameters are the method's own, defaults included.
-    kind, promise
-        The kind of promise, and the promise as a sentence (none where the method failed).
-    holds
-        Whether the audit of the written release confirms the promise; None where there is no release.
-    error
-        Why there is no release, or why the promise does not hold.
-    ncp, ggd_norm, ic_norm, kept_exactly, blm, avg_length, avg_level
-        See :class:`incrowd.metrics.Losses`.
-    bound
-        See :class:`incrowd.metrics.Bound`; None where it does not hold for a release of this kind.
-    recall, sdist, information_loss, linkage
-        See :class:`incrowd.metrics.Utility`.
-    groups, k_min, people_min, withheld
-        Distinct records, the least number of records and of different people in a class, records that are not
-        published.
-    seconds
-        Of the method alone: no reading, no measuring, no audit.
-    peak_mb
-        The most memory that the process has had so far; it never falls from run to run.
-    """
-
-    label: str
-    method: str
-    parameters: dict[str, Any]
-    k: int
-    kind: Kind
-    promise: str | None = None
-    holds: bool | None = None
-    error: str | None = None
-    ncp: float | None = None
-    ggd_norm: float | None = None
-    ic_norm: float | None = None
-    kept_exactly: float | None = None
-    blm: float | None = None
-    avg_length: float | None = None
-    avg_level: float | None = None
-    bound: Bound | None = None
-    recall: float | None = None
-    sdist: float | None = None
-    information_loss: float | None = None
-    linkage: float | None = None
-    groups: int | None = None
-    k_min: int | None = None
-    people_min: int | None = None
-    withheld: int | None = None
-    seconds: float | None = None
-    peak_mb: float | None = None
 
 
 @dataclass(frozen=True)
@@ -161,30 +93,11 @@ class Comparison:
             "incrowd": __version__,
             "input": dict(self.input),
             **self.how,
+            **({"private": PRIVATE} if any(run.private for run in self.runs) else {}),
             "runs": [msgspec.to_builtins(run) for run in self.runs],
             "seconds": {name: round(value, 4) for name, value in self.seconds.items()},
             "peak_rss_mb": peak_megabytes(),
         }
-
-
-def parse_methods(text: str) -> list[Setting]:
-    """Read a list as ``partition,partition:publish=bag``; several parameters are separated by ``;``."""
-    settings: dict[object, Setting] = {}
-    for part in filter(None, map(str.strip, text.split(","))):
-        setting = _setting(part)
-        own = read_parameters(setting.method, setting.parameters)
-        settings.setdefault((setting.method, *own.items()), setting)
-    if not settings:
-        raise BadInputError("--methods must name a method, as in --methods partition,partition:publish=bag")
-    return list(settings.values())
-
-
-def parse_ks(text: str) -> list[int]:
-    """Read a list as ``2,5,10``; the result ascends."""
-    ks = sorted({check_k(part.strip()) for part in text.split(",") if part.strip()})
-    if not ks:
-        raise BadInputError("--k must hold a number, as in --k 2,5,10")
-    return ks
 
 
 def run_comparison(job: Job, methods: Sequence[Setting], ks: Sequence[int], watcher: Watcher) -> Comparison:
@@ -195,7 +108,8 @@ def run_comparison(job: Job, methods: Sequence[Setting], ks: Sequence[int], watc
     job
         How to read the input and where to write; its method and k are not used.
     methods, ks
-        What to compare; see `parse_methods` and `parse_ks`.
+        What to compare; see :mod:`incrowd.runs`. All methods work on one input: if by default they would take different
+        items, ``job.items`` must say which.
     watcher
         Is told how many runs are done.
 
@@ -205,14 +119,14 @@ def run_comparison(job: Job, methods: Sequence[Setting], ks: Sequence[int], watc
         The input cannot be used, or no run succeeded; nothing is written.
     """
     check_input(job)
-    job = asking(job, [setting.method for setting in methods])
+    job = with_items(job, [setting.method for setting in methods])
     check_free(job.out, force=job.force, ours=is_comparison, what="output directory")
     clock = Clock(watcher)
     with clock:
         with open_log(job, watcher) as log:
             asked = any(setting.method in ASKING for setting in methods)
-            grounded = place_input(replace(job, k=min(ks)), log, clock, asked=asked)
-            counted = dict(log.summary)
+            grounded = place_input(replace(job, k=min(ks, default=LEAST_K)), log, clock, asked=asked)
+            counted, items = dict(log.summary), job.items or log.default_items
             rejects_file = write_rejects(job, log)
         _prepare(job, methods, clock)
         clock.step("anonymize")
@@ -220,7 +134,7 @@ def run_comparison(job: Job, methods: Sequence[Setting], ks: Sequence[int], watc
     # The step is called audit in a release; here it is a part of each run.
     seconds = {name: clock.seconds[name] for name in ("read", "taxonomy", "compile", "load")}
     seconds |= {"runs": clock.seconds["anonymize"], "total": clock.seconds["total"]}
-    comparison = Comparison(counted, _how(job, grounded), runs, seconds, rejects_file)
+    comparison = Comparison(counted, _how(job, items, grounded), runs, seconds, rejects_file)
     _write(comparison, job)
     return comparison
 
@@ -236,29 +150,14 @@ def is_comparison(path: Path) -> bool:
     return isinstance(said, dict) and said.get("format") == COMPARISON_FORMAT
 
 
-def _setting(text: str) -> Setting:
-    """Read one method with its parameters."""
-    method, _, rest = (part.strip() for part in text.partition(":"))
-    parameters = {}
-    for part in filter(None, map(str.strip, rest.split(";"))):
-        name, sign, value = (piece.strip() for piece in part.partition("="))
-        if not sign or not name:
-            raise BadInputError(
-                f"--methods takes parameters as NAME=VALUE, as in partition:publish=bag (got '{part}')"
-            )
-        parameters[name] = value
-    given = ";".join(f"{name}={value}" for name, value in parameters.items())
-    return Setting(f"{method}:{given}" if given else method, method, parameters)
-
-
-def _how(job: Job, grounded: Grounded) -> dict[str, Any]:
+def _how(job: Job, items: str, grounded: Grounded) -> dict[str, Any]:
     """Return what all runs share."""
     return {
         "records": len(grounded.transactions),
-        "avg_length": grounded.transactions.occurrences / len(grounded.transactions),
+        "avg_length": four_digits(grounded.transactions.occurrences / len(grounded.transactions)),
         "unit": grounded.transactions.unit,
         "sets": job.sets,
-        "items": {"listed": grounded.listed, "unlisted": grounded.unlisted},
+        "items": {"kind": items, "listed": grounded.listed, "unlisted": grounded.unlisted},
         "taxonomy": {
             "name": grounded.taxonomy.name,
             "leaves": grounded.taxonomy.leaf_count,
@@ -282,26 +181,27 @@ def _all_runs(
 ) -> list[Run]:
     """Run all there is to run, methods of the same promise together; refuse if nothing came of it."""
     kinds = get_args(Kind)
-    ordered = sorted(methods, key=lambda setting: kinds.index(PROMISES[setting.method]))
+    ordered = sorted(methods, key=lambda setting: kinds.index(setting.kind))
     runs: list[Run] = []
-    todo = list(product(ordered, ks))
+    todo = [(setting, k) for setting in ordered for k in (ks if setting.takes_k else [None])]
     for setting, k in todo:
         watcher.reading(len(runs), len(todo))
         runs.append(_run(grounded, setting, k, job))
     watcher.reading(len(runs), len(todo))
-    if all(run.holds is None for run in runs):
-        raise BadInputError(f"no method could run; {runs[0].label} with k = {runs[0].k}: {runs[0].error}")
+    if all(run.failed for run in runs):
+        raise BadInputError(f"no method could run; {runs[0].title}: {runs[0].error}")
     return runs
 
 
-def _run(grounded: Grounded, setting: Setting, k: int, job: Job) -> Run:
+def _run(grounded: Grounded, setting: Setting, k: int | None, job: Job) -> Run:
     """Run one method with one k and audit what it would publish."""
     failed = Run(
         label=setting.label,
         method=setting.method,
         parameters=read_parameters(setting.method, setting.parameters),
         k=k,
-        kind=PROMISES[setting.method],
+        kind=setting.kind,
+        private=setting.kind == "differential privacy",
     )
     own: Mapping[str, Any] = setting.parameters
     begun = time.perf_counter()
@@ -309,7 +209,7 @@ def _run(grounded: Grounded, setting: Setting, k: int, job: Job) -> Run:
         release = anonymize(
             grounded.transactions,
             grounded.taxonomy,
-            k=k,
+            k=LEAST_K if k is None else k,  # which has no effect then
             method=setting.method,
             seed=job.seed,
             distinct=job.distinct,
@@ -318,25 +218,25 @@ def _run(grounded: Grounded, setting: Setting, k: int, job: Job) -> Run:
         seconds = time.perf_counter() - begun
         return _measured(failed, release, seconds)
     except IncrowdError as error:
-        return msgspec.structs.replace(failed, error=str(error))
+        return replace_values(failed, error=str(error))
     except MemoryError:
-        return msgspec.structs.replace(failed, error=NO_MEMORY)
+        return replace_values(failed, error=NO_MEMORY)
 
 
 def _measured(run: Run, release: Release, seconds: float) -> Run:
     """Add what the release loses and whether it keeps its promise."""
-    counts = release.counts
-    losses = msgspec.structs.asdict(release.losses)
-    del losses["ggd"]  # the runs are compared by shares
+    counts, bound = release.counts, release.bound
+    measures = msgspec.structs.asdict(release.losses) | msgspec.structs.asdict(release.utility)
+    del measures["ggd"]  # the runs are compared by shares
     problem = _problem(release)
-    return msgspec.structs.replace(
+    recounted = problem is not None or run.kind not in {"none", "differential privacy"}
+    return replace_values(
         run,
         promise=release.claim.in_words,
-        holds=problem is None,
+        holds=problem is None if recounted else None,
         error=problem,
-        **losses,
-        bound=release.bound,
-        **msgspec.structs.asdict(release.utility),
+        **{name: None if value is None else four_digits(value) for name, value in measures.items()},
+        bound=bound and replace_values(bound, value=four_digits(bound.value), error=four_digits(bound.error)),
         groups=counts.groups,
         k_min=counts.k_min,
         people_min=counts.people_min,
@@ -348,9 +248,9 @@ def _measured(run: Run, release: Release, seconds: float) -> Run:
 
 def _problem(release: Release) -> str | None:
     """Write the release where nobody sees it, audit it, delete it; return what the audit found wrong."""
-    with tempfile.TemporaryDirectory(prefix=marked()) as scratch:
+    with private_directory() as scratch:
         try:
-            release.write(Path(scratch) / "release")
+            release.write(scratch / "release")
         except ClaimError as error:
             return str(error)
     return None

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import combinations
+from typing import Any
 
 __all__ = ["rare_among_people", "rare_itemsets"]
 
 Ids = tuple[int, ...]
 
 
-def rare_itemsets(records: Iterable[tuple[Sequence[str], int]], k: int, m: int) -> int:
+def rare_itemsets(records: Iterable[tuple[Sequence[Any], int]], k: int, m: int) -> int:
     """Count the sets of at most m distinct labels that occur, but in fewer than k rows.
 
     None means that the rows are k^m-anonymous (Terrovitis et al., VLDB 2008; partition.txt, section 1).
@@ -32,7 +33,7 @@ def rare_itemsets(records: Iterable[tuple[Sequence[str], int]], k: int, m: int) 
     return sum(_rare_of_size(tails, size, k) for size in range(1, min(m, longest) + 1))
 
 
-def rare_among_people(records: Iterable[tuple[Sequence[str], object]], k: int, m: int) -> int:
+def rare_among_people(records: Iterable[tuple[Sequence[Any], object]], k: int, m: int) -> int:
     """Count the sets of at most m distinct labels that occur, but with fewer than k different people.
 
     Parameters
@@ -46,17 +47,17 @@ def rare_among_people(records: Iterable[tuple[Sequence[str], object]], k: int, m
     """
     number: defaultdict[object, int] = defaultdict(lambda: len(number))
     owned = sorted({(number[person], tuple(sorted(set(labels)))) for labels, person in records})
-    tails: defaultdict[str, list[tuple[int, tuple[str, ...]]]] = defaultdict(list)
+    tails: defaultdict[Any, list[tuple[int, tuple[Any, ...]]]] = defaultdict(list)
     for person, labels in owned:
         for place, label in enumerate(labels, 1):
             tails[label].append((person, labels[place:]))
     return sum(_rare_behind(behind, k, m) for behind in tails.values())
 
 
-def _rare_behind(behind: list[tuple[int, tuple[str, ...]]], k: int, m: int) -> int:
+def _rare_behind(behind: list[tuple[int, tuple[Any, ...]]], k: int, m: int) -> int:
     """Count the rare sets that begin with one label, given what stands behind it, person by person."""
-    people: Counter[tuple[str, ...]] = Counter()
-    last: dict[tuple[str, ...], int] = {}
+    people: Counter[tuple[Any, ...]] = Counter()
+    last: dict[tuple[Any, ...], int] = {}
     for person, tail in behind:
         for size in range(min(m, len(tail) + 1)):
             for others in combinations(tail, size):
@@ -66,14 +67,14 @@ def _rare_behind(behind: list[tuple[int, tuple[str, ...]]], k: int, m: int) -> i
     return sum(times < k for times in people.values())
 
 
-def _rows(records: Iterable[tuple[Sequence[str], int]]) -> Counter[Ids]:
+def _rows(records: Iterable[tuple[Sequence[Any], int]]) -> Counter[Ids]:
     """Return the records as ascending tuples of numbers, with how many rows share each.
 
     The rarest label is number 0: a set is counted under its first label, so the rarer that is, the fewer
     sets are held in memory at once.
     """
-    shared: Counter[frozenset[str]] = Counter()
-    support: Counter[str] = Counter()
+    shared: Counter[frozenset[Any]] = Counter()
+    support: Counter[Any] = Counter()
     for labels, rows in records:
         distinct = frozenset(labels)
         shared[distinct] += rows

@@ -21,9 +21,10 @@ from incrowd.anonymization import anonymize, counted_by
 from incrowd.claims import Distinct
 from incrowd.errors import BadInputError, IncrowdError, check_choice
 from incrowd.kernels.jit import is_compiled, note_compiled
-from incrowd.logs import Log, parse_columns, parse_unit, read_log
+from incrowd.logs import ITEMS, Log, format_of, parse_columns, parse_unit, read_log
+from incrowd.logs.encoding import UTF8, find_encoding
 from incrowd.memory import check_memory
-from incrowd.methods import ASKING, read_parameters
+from incrowd.methods import ASKING, PROMISES, read_parameters
 from incrowd.methods.classes import filled_rows
 from incrowd.metrics.patterns import Pattern, measure_patterns
 from incrowd.taxonomy import Grounded, Taxonomy, Unlisted, ground, open_taxonomy
@@ -34,7 +35,6 @@ __all__ = [
     "Clock",
     "Job",
     "Watcher",
-    "asking",
     "check_input",
     "kernels_are_compiled",
     "knowledge_of",
@@ -45,12 +45,15 @@ __all__ = [
     "peak_megabytes",
     "place_input",
     "rejects_path",
+    "unlisted_by",
+    "with_items",
     "with_rejects",
     "write_rejects",
 ]
 
 TINY_LABELS = ["all", "pair", "1", "2", "3"]
 TINY_PARENTS = np.array([-1, 0, 1, 1, 0], dtype=np.int32)
+LARGEST_SEED = 2**63 - 1
 STEPS = ("read", "items", "taxonomy", "compile", "load", "anonymize", "measure", "audit", "write")
 
 
@@ -70,7 +73,7 @@ class Job:
 
     input: Path
     out: Path
-    k: int
+    k: int | None = None
     method: str = "flock"
     taxonomy: str | None = None
     items: str | None = None
@@ -78,6 +81,7 @@ class Job:
     sets: bool = False
     format: str = "auto"
     columns: str | None = None
+    encoding: str = UTF8
     unlisted: Unlisted | None = None
     distinct: Distinct | None = None
     seed: int = 0
@@ -134,19 +138,65 @@ def peak_megabytes() -> float:
     return round(peak / (1024**2 if sys.platform == "darwin" else 1024), 1)
 
 
-def asking(job: Job, methods: Iterable[str]) -> Job:
-    """Return the job as methods that need whole queries want it: those are understood as concepts."""
-    if job.items is None and not ASKING.isdisjoint(methods):
-        return replace(job, items="concepts")
-    return job
+def with_items(job: Job, methods: Iterable[str]) -> Job:
+    """Return the job with the items that every method works on: those that were chosen, or the default of all.
+
+    Raises
+    ------
+    BadInputError
+        A method cannot use the items, or the defaults differ; the message names the methods and what to choose.
+    """
+    named = list(dict.fromkeys(methods))
+    by_meaning = [name for name in named if name in ASKING]
+    others = [name for name in named if name not in ASKING]
+    if not by_meaning:
+        return job
+    need = _need(by_meaning)
+    if job.sets:
+        raise BadInputError(f"{need} queries as often as they were typed: drop --sets")
+    if format_of(job.input, format=job.format, columns=_columns(job), encoding=job.encoding) == "dat":
+        raise BadInputError(f"{need} a query log, and {job.input.name} holds baskets: choose another method")
+    if job.items not in (None, "concepts"):
+        rest = (
+            "(all then need --items concepts), or leave it out"
+            if others
+            else "(it then uses --items concepts)"
+        )
+        raise BadInputError(f"{need} concepts: drop --items {job.items} {rest}")
+    if job.items is None and others:
+        raise BadInputError(
+            f"one input for all methods: {need} --items concepts, and {', '.join(others)} would take nouns; "
+            "choose --items concepts, or compare them apart"
+        )
+    return replace(job, items="concepts")
+
+
+def _need(methods: Sequence[str]) -> str:
+    return f"method {methods[0]} needs" if len(methods) == 1 else f"methods {', '.join(methods)} need"
+
+
+def _columns(job: Job) -> dict[str, str] | None:
+    return parse_columns(job.columns) if job.columns else None
 
 
 def check_input(job: Job) -> None:
     """Refuse choices that do not exist, before anything is read."""
     parse_unit(job.unit)
+    find_encoding(job.encoding)
+    check_seed(job.seed)
+    if job.items is not None:
+        check_choice("items", job.items, ITEMS)
     for name, value, choice in (("unlisted", job.unlisted, Unlisted), ("distinct", job.distinct, Distinct)):
         if value is not None:
             check_choice(name, value, get_args(choice))
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed that is no natural number of 63 bits."""
+    if seed < 0:
+        raise BadInputError(f"seed must be 0 or more (got {seed})")
+    if seed > LARGEST_SEED:
+        raise BadInputError(f"seed must be at most {LARGEST_SEED} (got {seed})")
 
 
 def open_log(job: Job, watcher: Watcher) -> Log:
@@ -154,7 +204,8 @@ def open_log(job: Job, watcher: Watcher) -> Log:
     return read_log(
         job.input,
         format=job.format,
-        columns=parse_columns(job.columns) if job.columns else None,
+        columns=_columns(job),
+        encoding=job.encoding,
         memory=job.memory,
         keep_rejected=job.keep_rejected,
         progress=watcher.reading,
@@ -181,14 +232,25 @@ def _place(job: Job, log: Log, clock: Clock, *, asked: bool) -> Grounded:
     )
     log.let_go_of_rows()
     check_memory(transactions, job.method, job.memory)
-    if transactions.empty_rows == len(transactions):
+    noisy = PROMISES[job.method] == "differential privacy"
+    if transactions.empty_rows == len(transactions) and not noisy:
         raise BadInputError(nothing_left(job.input.name, log.format, log.rows))
     clock.step("taxonomy")
-    # Queries that mean nothing known are no mistake of the knowledge base.
-    unlisted = job.unlisted or ("keep" if job.items == "concepts" else None)
-    grounded = open_taxonomy(_taxonomy(job, log), transactions, unlisted=unlisted)
-    filled_rows(counted_by(grounded.transactions, job.distinct), job.k)
+    source = _taxonomy(job, log)
+    grounded = open_taxonomy(source, transactions, unlisted=unlisted_by(job, job.items, source))
+    if job.k is not None and not noisy:
+        filled_rows(counted_by(grounded.transactions, job.distinct), job.k)
     return grounded
+
+
+def unlisted_by(job: Job, items: str | None, source: str) -> Unlisted | None:
+    """Return what becomes of items that the taxonomy lacks; None where it lacks none, being made from them."""
+    if source.startswith("balanced"):
+        return None
+    if PROMISES[job.method] == "differential privacy":  # to refuse would tell something
+        return "keep"
+    # Queries that mean nothing known are no mistake of the knowledge base.
+    return job.unlisted or ("keep" if source == "wordnet" or items == "concepts" else "refuse")
 
 
 def knowledge_of(source: str) -> Taxonomy:
@@ -237,7 +299,7 @@ def rejects_path(out: Path) -> Path:
 
 def map_notes(job: Job, format_name: str) -> dict[str, str]:
     """Return what reading the originals again takes; it goes into the private map, never into the release."""
-    notes = {"format": format_name, "columns": job.columns or ""}
+    notes = {"format": format_name, "columns": job.columns or "", "encoding": find_encoding(job.encoding)}
     if job.taxonomy and Path(job.taxonomy).is_file():
         notes["taxonomy"] = str(Path(job.taxonomy).absolute())
     return notes

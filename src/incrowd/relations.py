@@ -11,12 +11,13 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import pairwise
-from typing import Protocol
+from typing import Any, Protocol
 
 from incrowd.asked import Asked
 from incrowd.taxonomy.tree import Taxonomy
+from incrowd.transactions import Transactions
 
-__all__ = ["Bag", "Generalizing", "Relation", "Standing", "count_typists"]
+__all__ = ["Bag", "Generalizing", "Relation", "Standing", "count_holders", "count_typists"]
 
 Bag = Counter[int]
 Owned = Sequence[tuple[int, int]]
@@ -27,10 +28,10 @@ class Relation(Protocol):
 
     verb: str
 
-    def wanted(self, published: Bag) -> Bag:
+    def wanted(self, published: Bag) -> Any:
         """Prepare what a published bag asks of each of its owners."""
 
-    def holds(self, wanted: Bag, owned: Owned) -> bool:
+    def holds(self, wanted: Any, owned: Owned) -> bool:
         """Tell whether an owner has what is wanted."""
 
 
@@ -42,23 +43,24 @@ class Generalizing:
     def __init__(self, taxonomy: Taxonomy, published: Iterable[int]) -> None:
         self._above = _Published(taxonomy, published)
 
-    def wanted(self, published: Bag) -> Bag:
-        """For each published node, count the published copies in its subtree."""
-        copies = Bag(dict.fromkeys(published, 0))
+    def wanted(self, published: Bag) -> tuple[dict[int, int], frozenset[int]]:
+        """For each published node, count the published copies in its subtree; and return the nodes as a set."""
+        copies = dict.fromkeys(published, 0)
         for node, count in published.items():
             for covering in copies.keys() & self._above[node]:
                 copies[covering] += count
-        return copies
+        return copies, frozenset(copies)
 
-    def holds(self, wanted: Bag, owned: Owned) -> bool:
+    def holds(self, wanted: tuple[dict[int, int], frozenset[int]], owned: Owned) -> bool:
         """Tell whether the owner has, below every published node, as many items as are published there.
 
         By Hall's theorem on the family of subtrees this is the same as matching every published copy with an
         item of the owner's below it (ALGORITHMS B); it suffices to look at the published nodes.
         """
-        missing, published = dict(wanted), frozenset(wanted)
+        copies, published = wanted
+        missing, above = copies.copy(), self._above
         for node, count in owned:
-            for covering in published & self._above[node]:
+            for covering in published & above[node]:
                 missing[covering] -= count
         return max(missing.values(), default=0) <= 0
 
@@ -72,8 +74,12 @@ class _Published(dict[int, frozenset[int]]):
         self.nodes = frozenset(nodes)
 
     def __missing__(self, node: int) -> frozenset[int]:
-        above = self[int(self.parent[node])]
-        self[node] = above | {node} if node in self.nodes else above
+        way = [node]  # up to a node that is known, without recursion: a chain may have thousands of levels
+        while (above := int(self.parent[way[-1]])) not in self:
+            way.append(above)
+        for step in reversed(way):
+            self[step] = self[above] | {step} if step in self.nodes else self[above]
+            above = step
         return self[node]
 
 
@@ -177,3 +183,19 @@ def count_typists(queries: AbstractSet[str], asked: Asked, person: Sequence[int]
             if texts[query] in people:
                 people[texts[query]].add(person[row])
     return {query: len(some) for query, some in people.items()}
+
+
+def count_holders(nodes: AbstractSet[int], transactions: Transactions, taxonomy: Taxonomy) -> dict[int, int]:
+    """Count the different people who have an item at or below each node; 0 for what nobody has."""
+    assert taxonomy.item_leaf is not None  # noqa: S101 - the caller grounds the tree
+    above: list[frozenset[int]] = []  # the wanted nodes above each node, itself included; parents come first
+    for node, parent in enumerate(taxonomy.parent.tolist()):
+        upper = above[parent] if parent >= 0 else frozenset()
+        above.append(upper | {node} if node in nodes else upper)
+    names = [above[leaf] for leaf in taxonomy.leaf_nodes[taxonomy.item_leaf].tolist()]
+    people: dict[int, set[int]] = {node: set() for node in nodes}
+    items, person = transactions.items.tolist(), transactions.person.tolist()
+    for row, (first, stop) in enumerate(pairwise(transactions.indptr.tolist())):
+        for node in frozenset().union(*(names[item] for item in items[first:stop])):
+            people[node].add(person[row])
+    return {node: len(some) for node, some in people.items()}

@@ -1,53 +1,47 @@
-"""What is published: records, the taxonomy that explains them, a manifest and a report."""
+"""What is published: records, the taxonomy that explains them, a manifest and a report; or a list of noisy counts."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from incrowd.auditor import RELEASE_FILES, Audit, Originals, audit
+from incrowd.audit_taxonomy import write_taxonomy
+from incrowd.auditor import Audit, Figured, Originals, audit
 from incrowd.claims import Claim
+from incrowd.digest import Digest, digest_of_table
 from incrowd.errors import BadInputError, ClaimError, IncrowdError
-from incrowd.folder import appearing, check_free
+from incrowd.folder import appearing_together, check_free
+from incrowd.lengths import lengths_of
 from incrowd.lists import count_distinct
-from incrowd.manifest import RELEASE_FORMAT, Counts, Manifest, SpelledClaim, read_manifest
+from incrowd.manifest import Manifest, PublishedCounts, format_of
 from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.metrics import Bound, Losses, Utility, bound_of, measure_losses, measure_utility
-from incrowd.records import RECORDS_SCHEMA, Records, published_labels, records_of
-from incrowd.report.page import Cost, render_report
+from incrowd.noisy_list import ListParameters, NoisyList, write_list
+from incrowd.private_map import check_map, is_map, notes_with, write_map
+from incrowd.promises import Settings, read_settings, taxonomy_name
+from incrowd.record_table import RECORDS_SCHEMA, Label
+from incrowd.records import Entries, Records, entries_of, published_taxonomy, records_of
+from incrowd.release_files import RELEASE_FILES
+from incrowd.release_manifest import (
+    Counts,
+    account_for_owner,
+    figures_of,
+    manifest_of,
+    published_counts,
+)
+from incrowd.report.page import render_report
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.textforms import check_forms, text_of
 from incrowd.transactions import Transactions
-from incrowd.version import __version__
 
-__all__ = [
-    "PrivateMap",
-    "Release",
-    "account_of",
-    "check_map",
-    "check_out",
-    "is_map",
-    "is_release",
-    "read_map",
-    "taxonomy_table",
-]
-
-TAXONOMY_SCHEMA = pa.schema(
-    [("label", pa.string()), ("parent", pa.string()), ("level", pa.int32()), ("leaves", pa.int32())]
-)
-MAP_SCHEMA = pa.schema([("owner", pa.string()), ("row", pa.int64()), ("person", pa.string())])
+__all__ = ["Release", "check_out", "is_release"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +65,38 @@ class Release:
     taxonomy: Taxonomy
     classes: Classes
 
+    @property
+    def is_list(self) -> bool:
+        """Whether it is a list of queries with noisy counts, and no one's records."""
+        return self.claim.kind == "differential privacy"
+
+    @cached_property
+    def entries(self) -> Entries:
+        """What every class publishes, by name."""
+        return entries_of(self.classes, self.taxonomy)
+
     @cached_property
     def records(self) -> Records:
         """The published records, sorted, and (privately) who owns which."""
-        return records_of(self.classes, self.taxonomy)
+        return records_of(self.classes, self.entries)
+
+    @cached_property
+    def digest(self) -> Digest:
+        """The published records in sums."""
+        return digest_of_table(self.records)
+
+    @cached_property
+    def published_taxonomy(self) -> pa.Table:
+        """The published labels and all above them."""
+        return published_taxonomy(self.entries)
+
+    @cached_property
+    def levels(self) -> dict[Label, int]:
+        """The level of each published label, and of all above them, in the published taxonomy."""
+        label, exact, level = (
+            self.published_taxonomy[name].to_pylist() for name in ("label", "exact", "level")
+        )
+        return dict(zip(zip(label, exact, strict=True), level, strict=True))
 
     @cached_property
     def losses(self) -> Losses:
@@ -91,9 +113,12 @@ class Release:
         """What the release is worth to its readers, and how far it can be traced back."""
         return measure_utility(self.transactions, self.taxonomy, self.classes)
 
-    @property
+    @cached_property
     def counts(self) -> Counts:
-        """How many records came in, went out, were withheld; how many distinct ones; the smallest class."""
+        """How many records came in, went out, were withheld; how many distinct ones; the smallest class. Private."""
+        if self.is_list:
+            rows = len(self.transactions)
+            return Counts(rows, 0, rows, groups=0, k_min=0, people_min=0, labels=len(self.noisy_list.query))
         return Counts(
             records_in=len(self.transactions),
             records_out=self.records.rows,
@@ -107,8 +132,6 @@ class Release:
     @cached_property
     def people_min(self) -> int:
         """The least number of different people who share a record."""
-        if self.classes.copies is not None:
-            return 0
         row_of, person = self.records.row_of, self.transactions.person
         record_of_row = np.repeat(np.arange(len(self.records)), self.records.sizes)
         published = row_of != WITHHELD
@@ -117,28 +140,47 @@ class Release:
 
     @property
     def account(self) -> tuple[str, ...]:
-        """What was done to the data, in order."""
-        steps = account_of(self.method, self.counts, self.transactions, self.taxonomy)
+        """What was done to the data, in order, with exact numbers. For the owner: a release has an account of its own."""
+        steps = account_for_owner(self.method, self.counts, self.transactions, self.taxonomy)
         return (*steps, *self.classes.notes)
 
     def table(self) -> pa.Table:
-        """Return the published records as an Arrow table."""
+        """Return what is published as an Arrow table: the records, or the list."""
+        if self.is_list:
+            return self.noisy_list.table()
         return pa.Table.from_batches(self.records.batches(), schema=RECORDS_SCHEMA)
 
-    def manifest(self) -> Manifest:
-        """Return what the release says of itself."""
-        return Manifest(
-            format=RELEASE_FORMAT,
-            incrowd=__version__,
-            method=self.method,
-            parameters=dict(self.parameters),
-            claim=SpelledClaim.of(self.claim),
-            counts=self.counts,
-            losses=msgspec.structs.asdict(self.losses),
-            utility=msgspec.structs.asdict(self.utility),
-            bound=msgspec.to_builtins(self.bound),
-            account=[f"{number}. {step}" for number, step in enumerate(self.account, 1)],
+    @property
+    def noisy_list(self) -> NoisyList:
+        """The queries and their noisy counts, where that is what is published."""
+        return NoisyList.of(self.classes.texts, self.classes.counts)
+
+    @property
+    def settings(self) -> Settings:
+        """The parameters as a manifest names them."""
+        how = {"unit": self.transactions.unit, "taxonomy": taxonomy_name(self.taxonomy.name)}
+        return read_settings(self.method, {**self.parameters, **how})
+
+    def manifest(self, text_forms: Sequence[str] = ()) -> Manifest:
+        """Return what a release of records says of itself."""
+        return manifest_of(self.settings, self.claim, self._told, self.figures, text_forms)
+
+    @cached_property
+    def figures(self) -> dict[str, Any]:
+        """What is measured on the originals, as far as it is published: what cannot be measured again is not."""
+        measured = self.settings.recountable
+        return figures_of(
+            self.losses if measured else None,
+            self.utility if measured else None,
+            self.bound if measured else None,
+            lengths_of(self.transactions, self.classes.of_row != WITHHELD, self.claim.least),
         )
+
+    @cached_property
+    def _told(self) -> PublishedCounts:
+        length, level = self.digest.means(self.levels)
+        silent = self.transactions.person[self.classes.of_row == WITHHELD]
+        return published_counts(self.counts, self.claim, length, level, silent_people=len(np.unique(silent)))
 
     def write(
         self,
@@ -150,7 +192,6 @@ class Release:
         map_notes: Mapping[str, str] | None = None,
         step: Callable[[str], None] = lambda _: None,
         progress: Callable[[int, int], None] | None = None,
-        cost: Callable[[], Cost] | None = None,
     ) -> Audit:
         """Write the release to a directory, audit what was written, and only then give it its name.
 
@@ -170,9 +211,6 @@ class Release:
             Called with ``"measure"``, ``"write"`` and ``"audit"`` as each begins.
         progress
             Told how many records of how many are audited.
-        cost
-            Asked, after the audit, what the job has taken; the report shows it. Without it the same data give
-            the same report, byte for byte.
 
         Raises
         ------
@@ -184,99 +222,81 @@ class Release:
         check_out(path, force=force)
         if private_map is not None:
             check_map(Path(private_map), path, force=force)
-        with appearing(path, replaces=is_release if force else None) as draft:
+        if self.is_list and (text_forms or private_map is not None):
+            raise BadInputError(
+                f"method {self.method} publishes a list and no one's records: drop --write and --private-map"
+            )
+        finals = [(path, is_release if force else None)]
+        if private_map is not None:
+            finals.insert(0, (Path(private_map), is_map if force else None))
+        with appearing_together(finals) as (*map_draft, draft):
             draft.mkdir()
             step("measure")
-            _ = self.losses, self.bound, self.utility
+            if not self.is_list:
+                _ = self.losses, self.bound, self.utility
             step("write")
             self._write_files(draft, text_forms)
             step("audit")
             result = self._audit(draft, progress)
             step("write")
-            self._write_report(draft, cost() if cost else None)
-            if private_map is not None:
-                self._write_map(Path(private_map), map_notes or {}, force=force)
+            for file in map_draft:
+                self._write_map(file, draft, map_notes or {})
         return result
 
     def _write_files(self, draft: Path, text_forms: Sequence[str]) -> None:
-        with pq.ParquetWriter(draft / "records.parquet", RECORDS_SCHEMA, compression="zstd") as writer:
-            for batch in self.records.batches():
-                writer.write_batch(batch)
-        pq.write_table(self._taxonomy_table(), draft / "taxonomy.parquet", compression="zstd")
+        if self.is_list:
+            write_list(draft, self.list_parameters, self.noisy_list)
+            return
+        manifest = self.manifest(text_forms)
+        self.records.write(draft / "records.parquet")
+        write_taxonomy(draft / "taxonomy.parquet", self.published_taxonomy)
         for form in dict.fromkeys(text_forms):
             with (draft / f"records.{form}").open("w", encoding="utf-8", newline="") as out:
-                out.writelines(text_of(form, self._rows()))
-        (draft / "manifest.json").write_text(self.manifest().text(), encoding="utf-8")
-
-    def _write_report(self, draft: Path, cost: Cost | None) -> None:
-        lengths = self.transactions.lengths
-        page = render_report(
-            self.manifest(), self.records, self.taxonomy, self.classes, lengths[lengths > 0], cost=cost
+                rows = (record for record, size in self.records.records() for _ in range(size))
+                out.writelines(text_of(form, rows))
+        (draft / "manifest.json").write_text(manifest.text(), encoding="utf-8")
+        (draft / "report.html").write_text(
+            render_report(manifest, self.digest, self.levels), encoding="utf-8"
         )
-        (draft / "report.html").write_text(page, encoding="utf-8")
 
-    def _rows(self) -> Iterator[tuple[list[str], list[int]]]:
-        for batch in self.records.batches():
-            columns = batch.to_pydict()
-            yield from zip(columns["items"], columns["counts"], strict=True)
-
-    def _taxonomy_table(self) -> pa.Table:
-        """Return the published nodes, all above them, and labels of the classes' own."""
-        table = taxonomy_table(self.taxonomy, self.classes.nodes)
-        return pa.concat_tables([table, self._own_labels_table()])
-
-    def _own_labels_table(self) -> pa.Table:
-        """Return a row for each label that is no node's, below the node that it is published under."""
-        classes, tree = self.classes, self.taxonomy
-        if classes.alternatives is None and classes.texts is None:
-            return TAXONOMY_SCHEMA.empty_table()
-        labels = published_labels(classes, tree)
-        own = np.flatnonzero(pc.not_equal(labels, tree.labels_of(classes.nodes)))
-        first = np.unique(
-            np.array(labels.take(pa.array(own)).dictionary_encode().indices), return_index=True
-        )[1]
-        entries = own[first]
-        nodes = classes.nodes[entries]
-        bags = classes.alternatives
-        leaves = np.ones(len(entries)) if bags is None else np.diff(bags.start)[entries]
-        return pa.table(
-            [
-                labels.take(pa.array(entries)),
-                tree.labels_of(nodes),
-                pa.array(tree.level[nodes] + 1, pa.int32()),
-                pa.array(leaves.astype(np.int32), pa.int32()),
-            ],
-            schema=TAXONOMY_SCHEMA,
-        )
+    @property
+    def list_parameters(self) -> ListParameters:
+        """The parameters of a list, as its manifest names them."""
+        own = {name: self.parameters[name] for name in ("d", "eps", "delta")}
+        return ListParameters(**own, unit="user" if self.transactions.unit == "user" else "record")
 
     def _audit(self, draft: Path, progress: Callable[[int, int], None] | None) -> Audit:
-        row_of = self.records.row_of.tolist()
-        originals = Originals(self.transactions, self.taxonomy, row_of)
-        person = None if self.transactions.people is None else self.transactions.person.tolist()
-        people = None if person is None else _people_of_rows(zip(row_of, person, strict=True))
         try:
-            result = audit(draft, originals=originals, people=people, progress=progress)
+            if self.is_list:
+                result = audit(draft)
+            else:
+                result = audit(draft, originals=self.originals, measure=self._measured, progress=progress)
         except IncrowdError as error:
             raise ClaimError(f"the release could not be audited, so nothing was published: {error}") from None
-        if not result.holds:
+        if result.problems:
             raise ClaimError(
                 f"the audit does not confirm the release, so nothing was published: {result.problems[0]}"
             )
         return result
 
-    def _write_map(self, path: Path, notes: Mapping[str, str], *, force: bool) -> None:
-        rows, owners = self.records.row_of, self.transactions.owners
-        published = pa.array(np.flatnonzero(rows != WITHHELD))
-        people = owners if self.transactions.people is None else self.transactions.people
-        table = pa.table(
-            [owners.take(published), pa.array(rows).take(published), people.take(published)],
-            schema=MAP_SCHEMA.with_metadata(dict(notes)),
-        )
-        with appearing(path, replaces=is_map if force else None) as draft:
-            os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            pq.write_table(table, draft, compression="zstd")
+    @property
+    def originals(self) -> Originals:
+        """What the audit holds the written files against."""
+        rows, renamed = self.records.row_of.tolist(), self.entries.named.renamed
+        return Originals(self.transactions, self.taxonomy, rows, renamed)
+
+    def _measured(self, *_: object) -> Figured:
+        return Figured(msgspec.to_builtins(self.figures), self._told.withheld)
+
+    def _write_map(self, file: Path, draft: Path, notes: Mapping[str, str]) -> None:
+        rows = self.records.row_of
+        published = np.flatnonzero(rows != WITHHELD)
+        owners = self.transactions.owners.take(pa.array(published))
+        write_map(file, owners, rows[published], notes_with(notes, self.entries.named.renamed, draft))
 
     def __repr__(self) -> str:
+        if self.is_list:
+            return f"Release({self.method}: {self.claim.in_words} {len(self.noisy_list.query):,} queries)"
         counts = self.counts
         return (
             f"Release({self.method}: {self.claim.in_words} {counts.records_out:,} records, "
@@ -289,100 +309,17 @@ class Release:
         return f"<p><b>{self.method}</b>: {self.claim.in_words}</p><table>{cells}</table>"
 
 
-def taxonomy_table(tree: Taxonomy, published: npt.NDArray[np.int32]) -> pa.Table:
-    """Return the published nodes and all above them; no other label leaves."""
-    nodes = tree.ancestors(published)
-    above = tree.parent[nodes]
-    names, parents = tree.labels_of(nodes), tree.labels_of(np.maximum(above, 0))
-    has_parent = pa.array(above >= 0)
-    # A concept's "this very concept" leaf has the concept's own label: one row stands for both.
-    table = pa.table(
-        [
-            names,
-            pc.if_else(has_parent, parents, pa.scalar(None, pa.string())),
-            pa.array(tree.level[nodes], pa.int32()),
-            pa.array(tree.last_leaf[nodes] - tree.first_leaf[nodes], pa.int32()),
-        ],
-        schema=TAXONOMY_SCHEMA,
-    )
-    return table.filter(pc.invert(pc.and_(has_parent, pc.equal(names, parents))))
-
-
-def account_of(method: str, counts: Counts, transactions: Transactions, tree: Taxonomy) -> tuple[str, ...]:
-    """Say what was done to the data, in order."""
-    withheld = f" {counts.withheld:,} hold nothing and are withheld." if counts.withheld else ""
-    placed = f"Placed {len(transactions.vocabulary):,} distinct items on the taxonomy {tree.name}"
-    shape = f"({len(tree):,} nodes, {tree.leaf_count:,} leaves, {tree.height} levels)"
-    grouped = f"Grouped {counts.records_out:,} records by method {method}"
-    outcome = f"into {counts.groups:,} distinct ones, each shared by at least {counts.k_min:,}"
-    return (
-        *transactions.account,
-        f"{placed} {shape}.",
-        f"Took {counts.records_in:,} records.{withheld}",
-        f"{grouped} {outcome}.",
-    )
-
-
 def is_release(path: Path) -> bool:
-    """Tell whether a directory holds a release and nothing else."""
+    """Tell whether a directory holds a release, of this version or an older one, and nothing else."""
     if not path.is_dir() or not {file.name for file in path.iterdir()} <= RELEASE_FILES:
         return False
     try:
-        read_manifest(path)
-    except BadInputError:
-        return False
-    except ClaimError:
-        return True  # ours, but damaged
+        format_of(path)
+    except BadInputError as error:
+        return "older format" in str(error)
     return True
 
 
 def check_out(path: Path, *, force: bool) -> None:
     """Refuse an output directory that cannot be made."""
     check_free(path, force=force, ours=is_release, what="output directory")
-
-
-def check_map(path: Path, out: Path, *, force: bool) -> None:
-    """Refuse a private map that would be published, or that would replace another file."""
-    if path.resolve().is_relative_to(out.resolve()):
-        raise BadInputError(f"private map {path} must not lie inside the release; it tells who is who")
-    check_free(path, force=force, ours=is_map, what="private map")
-
-
-def _people_of_rows(owned: Iterable[tuple[int, Any]]) -> list[Any]:
-    """Return the person behind each published row, from pairs of row (-1: none) and person."""
-    return [
-        person
-        for row, person in sorted(((row, person) for row, person in owned if row >= 0), key=itemgetter(0))
-    ]
-
-
-class PrivateMap(NamedTuple):
-    """Who is who: the row of each owner, the person behind each row, notes for reading the originals again."""
-
-    row_of_owner: dict[str, int]
-    people: list[str]
-    notes: dict[str, str]
-
-
-def read_map(path: Path) -> PrivateMap:
-    """Read a private map."""
-    try:
-        table = pq.read_table(path)
-    except (OSError, pa.ArrowException):
-        raise BadInputError(
-            f"private map {path} cannot be read; give the file that --private-map wrote"
-        ) from None
-    if table.schema.names != MAP_SCHEMA.names:
-        raise BadInputError(f"private map {path} must have the columns owner, row and person")
-    notes = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
-    owner, row, person = (table[name].to_pylist() for name in MAP_SCHEMA.names)
-    people = _people_of_rows(zip(row, person, strict=True))
-    return PrivateMap(dict(zip(owner, row, strict=True)), people, notes)
-
-
-def is_map(path: Path) -> bool:
-    """Tell whether a file is a private map."""
-    try:
-        return bool(pq.read_schema(path).equals(MAP_SCHEMA))
-    except (OSError, pa.ArrowException):
-        return False

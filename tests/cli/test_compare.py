@@ -5,11 +5,12 @@ import json
 
 import pytest
 
-from cli.helpers import call, only_line, refused, visible
+from cli.helpers import aol_log, call, only_line, refused, visible
 from incrowd import comparison
-from incrowd.comparison import parse_ks, parse_methods
-from incrowd.errors import ClaimError
+from incrowd.digits import four_digits
+from incrowd.errors import BadInputError, ClaimError
 from incrowd.release import Release
+from incrowd.runs import parse_ks, parse_methods
 
 FILES = {"compare.json", "compare.csv", "compare.html"}
 METHODS = "partition:publish=set,partition:publish=bag"
@@ -79,8 +80,10 @@ def test_a_run_says_what_anonymize_says(compared, baskets, tmp_path):
             "--json",
             "--force",
         ).json
-        assert {name: run[name] for name in LOSSES} == {name: alone["loss"][name] for name in LOSSES}
-        assert run["bound"] == alone["bound"]
+        assert {name: run[name] for name in LOSSES} == {
+            name: four_digits(alone["loss"][name]) for name in LOSSES
+        }
+        assert run["bound"]["ggd_norm"] == four_digits(alone["bound"]["ggd_norm"])
         assert [run[name] for name in COUNTS[:3]] == [alone[name] for name in COUNTS[:3]]
 
 
@@ -131,7 +134,11 @@ def test_different_promises_stand_apart(baskets, tmp_path):
 def test_a_run_that_publishes_nothing_is_a_failed_one(baskets, tmp_path):
     ran = compare(baskets, tmp_path / "compared", "--json", methods="suppress", ks="2,9")
     assert ran.code == 0, ran.err
-    assert [run["holds"] for run in ran.json["runs"]] == [True, None]
+    assert [run["holds"] for run in ran.json["runs"]] == [
+        None,
+        None,
+    ]  # nothing is promised, and nothing is there
+    assert [run["error"] is None for run in ran.json["runs"]] == [True, False]
     assert "leaves nothing to publish" in ran.json["runs"][1]["error"]
 
 
@@ -247,4 +254,87 @@ def test_methods_are_read_with_their_parameters():
         ("partition", "partition", {}),
         ("partition:publish=bag", "partition", {"publish": "bag"}),
     ]
-    assert parse_ks("10, 2,5,2") == [2, 5, 10]
+    assert parse_ks("10, 2,5,2", settings) == [2, 5, 10]
+    with pytest.raises(BadInputError, match="--k must hold a number"):
+        parse_ks(None, settings)
+    assert parse_ks(None, parse_methods("korolova,korolova:eps=2")) == []
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    """Forty users of whom all ask for one thing."""
+    users = {user: ["dog food", "dog food", "cats" if user % 2 else "horse riding"] for user in range(40)}
+    return aol_log(tmp_path_factory.mktemp("in") / "log.tsv", users)
+
+
+def test_methods_of_different_items_ask_which(log, tmp_path):
+    line = refused(compare(log, tmp_path / "out", methods="flock,korolova,partition,erola"), tmp_path / "out")
+    assert "methods korolova, erola need --items concepts" in line
+    assert "flock, partition would take nouns" in line
+    line = refused(
+        compare(log, tmp_path / "out", "--items", "nouns", methods="flock,erola"), tmp_path / "out"
+    )
+    assert "method erola needs concepts: drop --items nouns" in line
+
+
+def test_baskets_are_refused_for_methods_that_need_queries(baskets, tmp_path):
+    line = refused(compare(baskets, tmp_path / "out", methods="flock,erola,korolova"), tmp_path / "out")
+    assert "methods erola, korolova need a query log, and baskets.dat holds baskets" in line
+
+
+def test_a_method_has_the_same_input_alone_and_among_others(log, tmp_path):
+    among = compare(
+        log, tmp_path / "a", "--items", "concepts", "--json", methods="flock,korolova:eps=20;delta=0.009"
+    ).json
+    alone = compare(log, tmp_path / "b", "--items", "concepts", "--json", methods="flock").json
+    assert among["items"] == alone["items"]
+    assert [run["ggd_norm"] for run in among["runs"][:2]] == [run["ggd_norm"] for run in alone["runs"]]
+    default = compare(log, tmp_path / "c", "--json", methods="flock").json
+    assert (default["items"]["kind"], among["items"]["kind"]) == ("nouns", "concepts")
+
+
+def test_a_method_without_k_runs_once_and_its_numbers_are_private(log, tmp_path):
+    methods = "partition,korolova:eps=20;delta=0.009"
+    ran = compare(log, tmp_path / "a", "--items", "concepts", methods=methods, ks="2,3,5")
+    assert ran.code == 0, ran.err
+    said = json.loads((tmp_path / "a" / "compare.json").read_text(encoding="utf-8"))
+    assert [(run["method"], run["k"], run["private"]) for run in said["runs"]] == [
+        ("partition", 2, False), ("partition", 3, False), ("partition", 5, False), ("korolova", None, True),
+    ]  # fmt: skip
+    noisy = said["runs"][-1]
+    assert noisy["error"] is noisy["holds"] is None
+    assert noisy["promise"]
+    (line,) = (line for line in ran.out.splitlines() if line.strip().startswith("korolova"))
+    assert line.split()[1:3] == ["-", "-"], "no k, and no green light"
+    assert "for the owner only" in ran.out.replace("\n", " ")
+    assert "for the owner only" in said["private"]
+    page = (tmp_path / "a" / "compare.html").read_text(encoding="utf-8")
+    assert "for the owner only" in page
+    assert "cannot be recounted" in page
+    rows = list(csv.DictReader((tmp_path / "a" / "compare.csv").read_text(encoding="utf-8").splitlines()))
+    assert [row["k"] for row in rows] == ["2", "3", "5", ""]
+
+
+def test_only_methods_without_k_need_none(log, tmp_path):
+    ran = call("compare", log, "--methods", "korolova:eps=20;delta=0.009", "--out", tmp_path / "a", "--json")
+    assert ran.code == 0, ran.err
+    assert [run["k"] for run in ran.json["runs"]] == [None]
+    assert "--k must hold a number" in only_line(
+        call("compare", log, "--methods", "flock", "--out", tmp_path / "b").err
+    )
+
+
+def test_the_table_and_the_page_name_the_input(baskets, log, tmp_path):
+    words = "unit record, items raw, taxonomy balanced:5"
+    ran = compare(baskets, tmp_path / "a")
+    assert words in ran.out
+    assert words in (tmp_path / "a" / "compare.html").read_text(encoding="utf-8")
+    ran = compare(log, tmp_path / "b", "--items", "queries", "--unit", "session:30m")
+    assert "unit session:1800, items queries, taxonomy balanced:5" in ran.out
+
+
+def test_measures_have_four_digits(compared):
+    _, said = compared
+    for run in said["runs"]:
+        for name in (*LOSSES, "recall", "sdist", "information_loss", "linkage"):
+            assert run[name] is None or run[name] == float(f"{run[name]:.4g}")

@@ -11,6 +11,7 @@ import pytest
 
 import incrowd
 from cli.helpers import call, command, only_line
+from incrowd.digits import four_digits
 
 COMMANDS = [
     ["demo"],
@@ -62,12 +63,16 @@ def test_anonymize_tells_all_that_scripts_rely_on(log, tmp_path):
 def test_the_losses_on_stdout_are_those_of_the_manifest(log, tmp_path):
     result = call("anonymize", log, "--out", tmp_path / "release", "--k", 3, "--json").json
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
-    assert result["loss"] == manifest["losses"]
-    assert result["bound"] == manifest["bound"]
+    assert manifest["losses"] == {name: round(result["loss"][name], 4) for name in manifest["losses"]}
+    assert set(result["loss"]) - set(manifest["losses"]) == {"ggd", "avg_length", "avg_level"}
+    assert manifest["counts"]["avg_length"] == four_digits(result["loss"]["avg_length"])
+    assert {name: four_digits(value) for name, value in result["bound"].items()} == manifest["bound"]
     assert set(result["bound"]) == {"ggd_norm", "error", "rows"}
     assert 0 <= result["bound"]["ggd_norm"] <= result["loss"]["ggd_norm"]
     assert (result["bound"]["error"], result["bound"]["rows"]) == (0, 20)
-    assert {name: result[name] for name in manifest["counts"]} == manifest["counts"]
+    exact = ("records_out", "groups", "k_min", "labels")
+    assert [result[name] for name in exact] == [manifest["counts"][name] for name in exact]
+    assert (result["withheld"], manifest["counts"]["withheld"]) == (0, "fewer than 3")
     assert call("show", tmp_path / "release", "--json").json == manifest
 
 
@@ -208,5 +213,7 @@ def test_methods_lists_every_method_and_its_parameters():
     out = call("methods").out
     for name, method in listed.items():
         assert name in out
+        assert f"for {method['use']}" in out
         assert method["promise"]
+        assert method["purpose"].endswith(".")
         assert method["summary"].endswith(".")

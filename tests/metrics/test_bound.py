@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import incrowd as ic
 import reference_clump as naive
 from incrowd.errors import BadInputError
+from incrowd.manifest import BoundFigures
 from incrowd.metrics import Bound, bound_of, lower_bound, measure_losses
 from incrowd.metrics import bound as bound_module
 from strategies import Case, cases, large_cases
@@ -180,9 +181,7 @@ def test_only_k_anonymous_generalizations_have_one(method, has):
     rows = ic.Transactions.from_rows([["a", "b"], ["a", "b"], ["a", "c"], ["b", "c"], []])
     release = ic.anonymize(rows, ic.balanced(rows, 2), k=2, method=method)
     assert (release.bound is not None) is has
-    assert release.manifest().bound == (
-        {"ggd_norm": release.bound.value, "error": 0.0, "rows": 4} if has else None
-    )
+    assert release.manifest().bound == (BoundFigures(release.bound.value, 0.0, 4) if has else None)
 
 
 def test_records_that_describe_their_class_have_none(many):

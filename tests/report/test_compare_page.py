@@ -7,9 +7,9 @@ import pytest
 
 from browser import drawn_charts, opened
 from incrowd.claims import Kind
-from incrowd.comparison import Run
 from incrowd.report.compare_charts import CHARTS, SHAPES, chart_rows, charts
 from incrowd.report.compare_page import render_comparison
+from incrowd.runs import Run
 
 KINDS = {"partition": "k-anonymity", "apriori:m=2": "k^m-anonymity", "suppress": "none"}
 KS = (2, 5, 10)
@@ -36,6 +36,8 @@ def result_of(labels=tuple(KINDS), ks=KS):
         "incrowd": "1.0",
         "records": 1_234,
         "avg_length": 4.6,
+        "unit": "user",
+        "items": {"kind": "nouns", "listed": 7, "unlisted": 2},
         "taxonomy": {"name": "balanced:5", "leaves": 9, "levels": 3},
         "runs": runs,
     }
@@ -192,3 +194,48 @@ def test_one_specificity_is_no_curve():
     rows = chart_rows(curves((1.0,))["runs"])
     assert {row["family"] for row in rows} == {"partition", "flock:specificity=1.0"}
     assert [row["right"] for row in rows] == [str(k) for k in KS] * 2
+
+
+def with_noise(result):
+    """Add a run of a method that has no k."""
+    noisy = run_of("korolova", 2) | {
+        "k": None,
+        "kind": "differential privacy",
+        "private": True,
+        "holds": None,
+    }
+    result["runs"] = [*result["runs"], noisy]
+    return result
+
+
+def test_a_run_without_k_is_in_the_table_and_marked_private():
+    page = render_comparison(with_noise(result_of(("partition",))))
+    assert '<td>korolova</td><td class="number">-</td><td class="soft">cannot be recounted</td>' in page
+    assert page.count("for the owner only") == 1
+
+
+def test_a_run_without_k_is_in_no_chart_by_k(tmp_path):
+    result = with_noise(result_of(("partition",)))
+    specs = charts(chart_rows(result["runs"]))
+    assert [name for name, spec in specs.items() if "transform" not in spec] == ["trade"]
+    assert specs["ggd"]["encoding"]["x"]["axis"]["values"] == list(KS)
+    page = render_comparison(result)
+    found = drawn_charts(opened(page, tmp_path))
+    assert set(found) == set(CHARTS)
+    points = {name: len(re.findall('aria-roledescription="point"', inside)) for name, inside in found.items()}
+    assert points == dict.fromkeys(CHARTS, len(KS)) | {"trade": len(KS) + 1}
+
+
+def test_a_page_without_any_k_has_no_charts_by_k(tmp_path):
+    result = with_noise(result_of(("partition",)))
+    result["runs"] = result["runs"][-1:]
+    page = render_comparison(result)
+    assert "by k</h2>" not in page
+    assert set(charts(chart_rows(result["runs"]))) == {"trade"}
+    assert set(drawn_charts(opened(page, tmp_path))) == {"trade"}
+
+
+def test_the_page_names_the_input():
+    assert "unit user, items nouns, taxonomy balanced:5 (9 leaves, 3 levels)" in render_comparison(
+        result_of()
+    )

@@ -7,9 +7,9 @@ import pytest
 
 import incrowd as ic
 from browser import drawn_charts, opened
+from incrowd.lengths import bins_of_lengths, lengths_of
 from incrowd.report.html import share
-from incrowd.report.page import Cost
-from incrowd.report.release_charts import CHARTS, bins_of_at_least
+from incrowd.report.release_charts import CHARTS
 
 LARGEST = 5_000_000
 HOSTILE = "<script>document.title='taken over'</script>"
@@ -47,7 +47,7 @@ def test_the_page_shows_promise_caveats_losses_withheld_and_no_original(release,
     assert "forgives nothing" in page
     assert "forgives copies that collapse" in page
     assert f"With this k no method can lose less than {share(release.bound.value)}, unless it" in page
-    assert "<b>1</b><span>withheld" in page
+    assert "<b>fewer than 3</b><span>withheld" in page
     assert "secret" not in page
 
 
@@ -55,31 +55,38 @@ def test_the_length_of_one_odd_record_does_not_show(release, tmp_path):
     page = page_of(release, tmp_path)
     said = re.findall(r'"length": "([^"]*)", "records": (\d+), "when": "before"', page)
     assert sum(int(count) for _, count in said) == len(COMMON + ODD)
-    assert all(int(count) == 0 or int(count) >= 3 for _, count in said)
+    assert all(int(count) >= 3 for _, count in said)
 
 
 @pytest.mark.parametrize(
     ("values", "k", "edges"),
     [
-        ([1, 1, 2, 2], 2, [1, 2, 4]),
-        ([1, 1, 2, 2, 50], 2, [1, 2, 64]),  # who is alone at 50 is joined with those at 2
-        ([1, 2, 50], 3, [1, 64]),
-        ([1, 50, 50], 2, [1, 64]),  # the bins in between are joined with the lonely first
-        ([1, 1, 50, 50], 2, [1, 2, 4, 8, 16, 32, 64]),
+        ([1, 1, 2, 2], 2, [1, 2]),
+        ([1, 1, 2, 2, 50], 2, [1, 2]),  # who is alone at 50 is joined with those at 2
+        ([1, 2, 50], 3, [1]),
+        ([1, 50, 50], 2, [1]),  # the bins in between are joined with the lonely first
+        ([1, 1, 50, 50], 2, [1, 32]),
+        ([1, 1, 3, 3, 50, 50], 2, [1, 2, 32]),
     ],
 )
-def test_bins_hold_none_or_at_least_k(values, k, edges):
-    assert bins_of_at_least(k, np.array(values), 1) == edges
+def test_bins_hold_at_least_k_and_the_last_is_open(values, k, edges):
+    data = ic.Transactions.from_rows(
+        [["x"] * value for value in values], people=[str(n) for n, _ in enumerate(values)]
+    )
+    bins = lengths_of(data, np.ones(len(values), dtype=bool), k)
+    assert [one.least for one in bins] == edges
+    assert sum(one.records for one in bins) == len(values)
+    assert bins_of_lengths(*np.unique(values, return_counts=True), k) == bins
 
 
-def test_bins_reach_to_the_longest_published_record():
-    assert bins_of_at_least(2, np.array([1, 1]), 5) == [1, 2, 4, 8]
+def test_bins_count_people_and_not_their_sessions():
+    """Eight long sessions of one person make no bin of their own."""
+    rows, everyone = [["x"]] * 5 + [["x"] * 600] * 8, np.ones(13, dtype=bool)
+    one_long = ic.Transactions.from_rows(rows, people=[*"abcde", *"f" * 8])
+    assert [one.least for one in lengths_of(one_long, everyone, 5)] == [1]
+    assert [one.least for one in lengths_of(ic.Transactions.from_rows(rows), everyone, 5)] == [1, 512]
 
 
-def test_time_and_memory_show_where_they_are_known(release, tmp_path):
-    plain = page_of(release, tmp_path)
-    assert "What it took" not in plain
-    again = page_of(release, tmp_path, force=True, cost=lambda: Cost({"read": 12.34}, 567.8))
-    assert '<th>read</th><td class="number">12.34 s</td>' in again
-    assert '<th>most memory</th><td class="number">568 MB</td>' in again
-    assert page_of(release, tmp_path, force=True) == plain
+def test_the_page_says_nothing_of_time_and_memory(release, tmp_path):
+    assert page_of(release, tmp_path) == page_of(release, tmp_path, force=True)
+    assert "What it took" not in page_of(release, tmp_path, force=True)

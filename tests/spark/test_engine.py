@@ -6,6 +6,7 @@ import json
 import stat
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,7 +16,7 @@ from incrowd.errors import BadInputError, ClaimError
 from incrowd.job import Job
 from incrowd.logs.synth import write_log
 from incrowd.pipeline import run_job
-from incrowd.release import read_map
+from incrowd.private_map import read_map
 from incrowd.spark import release as spark_release
 from incrowd.spark import run
 from incrowd.spark.lines import read_lines
@@ -55,6 +56,8 @@ def on_both(path: Path, where: Path, shard=SHARD, **options):
     assert records(where / "spark/out").equals(records(where / "local/out"))
     ours, theirs = (where / name / "out/taxonomy.parquet" for name in ("spark", "local"))
     assert ours.read_bytes() == theirs.read_bytes()
+    assert (where / "spark/out/report.html").exists()
+    assert audit(where / "spark/out").confirmed
     assert list(found) == list(local)
     for name in local.keys() - {"loss", "bound", "utility", "seconds", "peak_rss_mb", "out", "rejected"}:
         assert found[name] == local[name]
@@ -65,6 +68,7 @@ def on_both(path: Path, where: Path, shard=SHARD, **options):
     assert rejects[0].exists() == rejects[1].exists() == bool(found["rejected"]["by_reason"])
     if rejects[0].exists():
         assert rejects[0].read_bytes() == rejects[1].read_bytes()
+        assert [stat.S_IMODE(file.stat().st_mode) for file in rejects] == [0o600, 0o600]
     assert sorted(one.name for one in (where / "spark").iterdir()) == sorted(
         one.name for one in (where / "local").iterdir()
     )
@@ -140,6 +144,25 @@ def test_baskets(tmp_path):
 
 
 @pytest.mark.usefixtures("spark")
+def test_invisible_characters_make_no_difference(tmp_path):
+    path = tmp_path / "baskets.dat"
+    path.write_text("caf\u00e9 milk\ncafe\u0301 mi\u200blk\n" * 10 + "milk\n" * 10, encoding="utf-8")
+    found, _ = on_both(path, tmp_path)
+    assert found["input"]["items"] == 2
+
+
+@pytest.mark.usefixtures("spark")
+def test_text_in_another_encoding_is_refused_with_likely_ones(tmp_path):
+    path, out = tmp_path / "log.csv", tmp_path / "out"
+    path.write_bytes(
+        ("user,query\n" + "".join(f"{u},cr\u00e8me br\u00fbl\u00e9e\n" for u in range(9))).encode("latin-1")
+    )
+    with pytest.raises(BadInputError, match=r"log.csv is not UTF-8: .* \(likely latin-1, cp1252\)"):
+        run_spark_job(Job(path, out, 2), Quiet())
+    assert not out.exists()
+
+
+@pytest.mark.usefixtures("spark")
 def test_a_quoted_record_may_go_on_over_lines_and_blocks(tmp_path):
     path = tmp_path / "quoted.csv"
     said = (f'car {"dog" if i % 3 else "cat"}\nand ""house"" {i % 4}' for i in range(3_000))
@@ -169,12 +192,28 @@ def test_files_are_read_as_one_log_and_rejects_name_their_file(spark, log, tmp_p
 def test_nothing_is_published_unless_the_audit_holds(few_lines, tmp_path, monkeypatch):
     def one_row_less(spelled, labels, records_in):
         counts = spark_release.count_records(spelled, labels, records_in)
-        counts.groups -= 1
-        return counts
+        return msgspec.structs.replace(counts, groups=counts.groups - 1)
 
     monkeypatch.setattr(run, "count_records", one_row_less)
     with pytest.raises(ClaimError, match="groups is not what was counted"):
         run_spark_job(Job(few_lines, tmp_path / "out", 2, method="partition"), Quiet())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("spark")
+def test_without_its_private_map_nothing_is_published_and_what_lies_between_steps_is_private(
+    few_lines, tmp_path, monkeypatch
+):
+    def no_space(*_):
+        modes.extend(stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir())
+        raise OSError(28, "No space left on device")
+
+    modes = []
+    monkeypatch.setattr(run, "write_map", no_space)
+    job = Job(few_lines, tmp_path / "out", 2, method="partition", private_map=tmp_path / "map")
+    with pytest.raises(BadInputError, match="No space left"):
+        run_spark_job(job, Quiet())
+    assert sorted(modes) == [0o600, *[0o700] * 3]  # rejects; the steps, and the drafts of map and release
     assert list(tmp_path.iterdir()) == []
 
 
@@ -184,6 +223,7 @@ def test_nothing_is_published_unless_the_audit_holds(few_lines, tmp_path, monkey
         ({"method": "clump"}, "method clump is for the local engine only"),
         ({"unit": "session:30m"}, "unit session:30m is for the local engine only"),
         ({"items": "concepts"}, "items concepts is for the local engine only"),
+        ({"encoding": "gbk"}, "--encoding gbk is for the local engine only"),
         ({"text_forms": ("csv",)}, "--write is for the local engine only"),
         ({"k": 1}, "k must be at least 2"),
     ],

@@ -1,17 +1,24 @@
-"""The audit on Spark: it confirms a good release, and finds each kind of fault in a bad one."""
+"""The audit on Spark: it confirms a good release, and finds each kind of fault in a bad one, as the local audit does."""
 
 from __future__ import annotations
 
 import json
+import shutil
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import incrowd as ic
+from incrowd.audit_taxonomy import write_taxonomy
+from incrowd.auditor import Figured
 from incrowd.errors import ClaimError
 from incrowd.kernels.arrays import leaf_rows
+from incrowd.manifest import Manifest, canonical_text
+from incrowd.parts import read_part
+from incrowd.record_table import RecordTable
 from incrowd.spark.audit import Owned, audit_on_spark
 from incrowd.spark.bags import lists
 from incrowd.spark.work import Work
@@ -26,12 +33,14 @@ def written(spark, tmp_path):
     data = ic.Transactions.from_rows(ROWS)
     release = ic.anonymize(data, ic.balanced(data, 2), method="partition", k=2)
     release.write(tmp_path / "out")
-    table = pq.read_table(tmp_path / "out/records.parquet")
-    (tmp_path / "out/records.parquet").unlink()
-    (tmp_path / "out/records.parquet").mkdir()
-    cut = len(table) // 2
-    for number, part in enumerate([table[:cut], table[cut:]]):
-        pq.write_table(part, tmp_path / f"out/records.parquet/part-0000{number}.parquet")
+    whole = tmp_path / "out/records.parquet"
+    part = read_part(whole, keep=True)
+    whole.unlink()
+    whole.mkdir()
+    middle = len(part.records) // 2
+    cut = sum(part.sizes[:middle])
+    for number, some in enumerate([slice(None, middle), slice(middle, None)]):
+        RecordTable.of(part.records[some], part.sizes[some]).write(whole / f"part-0000{number}.parquet")
     rows, place = leaf_rows(data, release.taxonomy), release.records.row_of
     own = {"leaf": lists(rows.start, rows.leaf), "times": lists(rows.start, rows.times)}
     where = {
@@ -43,46 +52,59 @@ def written(spark, tmp_path):
         work.table(pa.table({"row": number, **own}), "rows.parquet"),
         release.taxonomy,
         work.table(pa.table({"row": number, **where}), "where.parquet"),
+        release.entries.named.renamed,
     )
-    return work, tmp_path / "out", owned
+    return (
+        work,
+        tmp_path / "out",
+        owned,
+        release._measured(),
+    )
 
 
 def rewrite(path, change):
-    """Change the rows of a part."""
-    rows = change(pq.read_table(path).to_pylist())
-    pq.write_table(pa.Table.from_pylist(rows, pq.read_schema(path)), path)
+    """Change the distinct records of a part and write them in their only form."""
+    part = read_part(path, keep=True)
+    records, sizes = zip(*change(list(zip(part.records, part.sizes, strict=True))), strict=True)
+    RecordTable.of(records, sizes).write(path)
 
 
 def test_a_good_release_is_confirmed(written):
     found = audit_on_spark(*written)
     local = json.loads((written[1] / "manifest.json").read_text(encoding="utf-8"))["counts"]
-    assert found.holds
-    assert (found.records, found.classes, found.k_min) == (
+    assert found.confirmed
+    assert (found.records, found.classes, found.k_min, found.people_min) == (
         local["records_out"],
         local["groups"],
         local["k_min"],
+        local["people_min"],
     )
-    assert len(found.checks) == 6
+    assert ic.audit(written[1]).confirmed
+    assert set(ic.audit(written[1]).checks) <= set(found.checks)
 
 
-def more_copies(rows):
-    return [{"items": row["items"], "counts": [count + 5 for count in row["counts"]]} for row in rows]
+def more_copies(records):
+    return [((labels, tuple(count + 5 for count in counts)), size) for (labels, counts), size in records]
 
 
-def one_of_its_own(rows):
-    return [*rows[:-1], {"items": rows[-1]["items"], "counts": [count + 1 for count in rows[-1]["counts"]]}]
+def one_of_its_own(records):
+    *rest, ((labels, counts), size) = records
+    return [*rest, ((labels, counts), size - 1), ((labels, tuple(count + 1 for count in counts)), 1)]
 
 
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        (lambda rows: rows[::-1], "out of order"),
-        (lambda rows: rows[:-1], "shared by fewer than 2|not what was counted"),
-        (more_copies, "do not generalize their owners' records"),
-        (one_of_its_own, "shared by fewer than 2"),
-        (lambda rows: [{"items": ["who"], "counts": [1]} for _ in rows], "taxonomy.parquet does not list"),
+        (lambda records: records[::-1], "out of order"),
         (
-            lambda rows: [{"items": row["items"], "counts": [0] * len(row["counts"])} for row in rows],
+            lambda records: records[:-1],
+            "neither published|not what was counted|exactly one owner|not the page",
+        ),
+        (more_copies, "not the page|do not generalize"),
+        (one_of_its_own, "shared by fewer than 2"),
+        (lambda records: [((((("who", True),), (1,))), size) for _, size in records[:1]], "does not list"),
+        (
+            lambda records: [((labels, (0,) * len(counts)), size) for (labels, counts), size in records],
             "at least 1",
         ),
     ],
@@ -98,15 +120,77 @@ def test_parts_in_the_wrong_order_are_found(written):
     (parts / "part-00000.parquet").rename(parts / "x")
     (parts / "part-00001.parquet").rename(parts / "part-00000.parquet")
     (parts / "x").rename(parts / "part-00001.parquet")
-    with pytest.raises(ClaimError, match="begins before the file before it ends"):
+    with pytest.raises(ClaimError, match="begins before the last one ends"):
         audit_on_spark(*written)
 
 
+@pytest.mark.parametrize("name", [".hidden", "part-00002.parquet", "part-00007.parquet", "log.tsv"])
+def test_a_file_beside_the_parts_is_found(written, name):
+    parts = written[1] / "records.parquet"
+    shutil.copy(parts / "part-00001.parquet", parts / name)
+    with pytest.raises(ClaimError, match=r"other files than its parts|begins before"):
+        audit_on_spark(*written)
+
+
+@pytest.mark.parametrize("how", ["row groups", "notes", "footer"])
+def test_a_part_with_something_else_in_it_is_found(written, how):
+    path = written[1] / "records.parquet/part-00001.parquet"
+    table = pq.read_table(path)
+    if how == "row groups":
+        pq.write_table(table, path, compression="zstd", row_group_size=1)
+    elif how == "notes":
+        pq.write_table(table.replace_schema_metadata({"who": "alice"}), path, compression="zstd")
+    else:
+        content = path.read_bytes()
+        footer = int.from_bytes(content[-8:-4], "little") + 8
+        path.write_bytes(content[:-footer] + b"alice" + content[-footer:])
+    with pytest.raises(ClaimError, match=r"no part of them|notes in its schema"):
+        audit_on_spark(*written)
+
+
+@pytest.mark.parametrize(
+    ("way", "value", "line"),
+    [
+        (("counts", "people_min"), 7, "people_min"),
+        (("claim", "kind"), "none", "not the one of this method"),
+        (("claim", "speaks_of"), "class", "not the one of this method"),
+        (("claim", "not_promised"), [], "not promised"),
+        (("losses", "ncp"), 0.9, "not the page"),
+    ],
+)
+def test_a_manifest_that_lies_is_found(written, way, value, line):
+    path = written[1] / "manifest.json"
+    said = json.loads(path.read_text(encoding="utf-8"))
+    said[way[0]][way[1]] = value
+    path.write_text(canonical_text(msgspec.convert(said, Manifest)), encoding="utf-8")
+    with pytest.raises(ClaimError, match=line):
+        audit_on_spark(*written)
+
+
+def test_a_label_that_nothing_needs_is_found(written):
+    path = written[1] / "taxonomy.parquet"
+    rows = pq.read_table(path).to_pylist()
+    root = next(row["label"] for row in rows if row["parent"] is None)
+    rows.append({"label": "alice", "exact": True, "parent": root, "level": 2, "leaves": 1})
+    write_taxonomy(path, pa.Table.from_pylist(rows, pq.read_schema(path)))
+    with pytest.raises(ClaimError, match="neither published nor above"):
+        audit_on_spark(*written)
+
+
+def test_invented_figures_are_found(written):
+    work, directory, owned, figured = written
+    other = Figured(
+        {**figured.figures, "losses": {**figured.figures["losses"], "ncp": 0.9}}, figured.withheld
+    )
+    with pytest.raises(ClaimError, match="losses are not what was measured"):
+        audit_on_spark(work, directory, owned, other)
+
+
 def test_two_rows_of_one_owner_are_found(written):
-    work, directory, owned = written
+    work, directory, owned, figured = written
     twice = owned.written.where("row <> 0").union(owned.written.where("row = 1"))
     with pytest.raises(ClaimError, match="not every published row has exactly one owner"):
-        audit_on_spark(work, directory, Owned(owned.rows, owned.taxonomy, twice))
+        audit_on_spark(work, directory, Owned(owned.rows, owned.taxonomy, twice, owned.renamed), figured)
 
 
 def test_it_knows_no_method_and_no_kernel():

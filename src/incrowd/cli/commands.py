@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from incrowd.cli.beside import names_beside, warn_of_releases
 from incrowd.cli.compare import compare
 from incrowd.cli.online import gateway, generalize
 from incrowd.cli.options import (
@@ -20,7 +20,7 @@ from incrowd.cli.options import (
     read_k,
     read_settings,
 )
-from incrowd.leftovers import marked
+from incrowd.temporary import private_directory
 
 if TYPE_CHECKING:
     from incrowd.job import Job
@@ -38,8 +38,7 @@ DEMO_K = 5
     "--k",
     metavar="INTEGER",
     callback=read_k,
-    required=True,
-    help="How many must share every published record, at least 2.",
+    help="How many must share every published record, at least 2. All methods but korolova need it.",
 )
 @click.option("--method", default="flock", show_default=True, help="See 'incrowd methods'.")
 @input_options
@@ -67,7 +66,7 @@ DEMO_K = 5
 @json_option
 def anonymize(
     input: str,  # noqa: A002
-    k: int,
+    k: int | None,
     settings: dict[str, str],
     forms: str | None,
     as_json: bool,  # noqa: FBT001
@@ -99,18 +98,20 @@ def anonymize(
         text_forms=comma_list(forms),
         **options,
     )
+    beside = names_beside(job.out, job.input)
     if not is_local:
-        _anonymize_on_spark(job, input, as_json=as_json)
+        _anonymize_on_spark(job, input, beside, as_json=as_json)
         return
     with Watch() as watch:
         outcome = run_job(job, watch)
     if as_json:
-        print_json(outcome.as_dict())
+        print_json({**outcome.as_dict(), "beside": beside})
     else:
         show_outcome(outcome)
+    warn_of_releases(beside)
 
 
-def _anonymize_on_spark(job: Job, source: str, *, as_json: bool) -> None:
+def _anonymize_on_spark(job: Job, source: str, beside: list[str], *, as_json: bool) -> None:
     from incrowd.cli.watch import Watch
     from incrowd.errors import BadInputError
 
@@ -121,9 +122,10 @@ def _anonymize_on_spark(job: Job, source: str, *, as_json: bool) -> None:
     with Watch() as watch:
         outcome = run_spark_job(job, watch, source=source)
     if as_json:
-        print_json(outcome.as_dict())
+        print_json({**outcome.as_dict(), "beside": beside})
     else:
         click.echo("\n".join(outcome.in_words()))
+    warn_of_releases(beside)
 
 
 @click.command(short_help="The whole job on a made-up log.")
@@ -140,8 +142,8 @@ def demo(out: Path, as_json: bool) -> None:  # noqa: FBT001
     from incrowd.release import is_release
     from incrowd.report.terminal import show_demo
 
-    with tempfile.TemporaryDirectory(prefix=marked()) as scratch, Watch() as watch:
-        log = Path(scratch) / "sample.tsv"
+    with private_directory() as scratch, Watch() as watch:
+        log = scratch / "sample.tsv"
         write_log(log, users=DEMO_USERS, seed=1)
         outcome = run_job(Job(log, out, DEMO_K, force=is_release(out)), watch)
     if as_json:
@@ -155,6 +157,8 @@ def demo(out: Path, as_json: bool) -> None:  # noqa: FBT001
 @click.option("--original", type=FILE, help="The log that the release was made from.")
 @click.option("--private-map", type=FILE, help="The map that --private-map wrote.")
 @click.option("--taxonomy", help="The taxonomy file, if it has moved since.")
+@click.option("--columns", help="Which column of the original is the user and so on, as for 'anonymize'.")
+@click.option("--encoding", help="What the original is written in.  [default: as the private map says]")
 @click.option("--memory", default="4GB", show_default=True, help="Memory for reading the original.")
 @json_option
 def audit(
@@ -162,13 +166,18 @@ def audit(
     original: Path | None,
     private_map: Path | None,
     taxonomy: str | None,
+    columns: str | None,
+    encoding: str | None,
     memory: str,
     as_json: bool,  # noqa: FBT001
 ) -> None:
-    """Recount the release in DIRECTORY. Exit code 0: the claim holds; 1: it does not.
+    """Recount the release in DIRECTORY from its files.
 
-    With --private-map, the different people who share each record are counted too; with --original besides,
-    each published record is held against its owner's.
+    With --original and --private-map, each published record is held against its owner's, people are counted, and the
+    figures are measured again. With --private-map alone people are counted as it names them, which proves nothing.
+
+    Exit code 0: nothing speaks against the claim; 1: something does, or nothing is promised, or only noise protects,
+    which no file can show.
     """
     from incrowd.cli.watch import Watch
     from incrowd.pipeline import audit_release
@@ -180,6 +189,8 @@ def audit(
             original=existing_input(original) if original else None,
             private_map=private_map,
             taxonomy=taxonomy,
+            columns=columns,
+            encoding=encoding,
             memory=memory,
             watcher=watch,
         )
@@ -187,7 +198,7 @@ def audit(
         print_json(result.as_dict())
     else:
         show_audit(result)
-    if not result.holds:
+    if result.holds is not True:
         raise click.exceptions.Exit(1)
 
 
@@ -198,12 +209,16 @@ def show(directory: Path, as_json: bool) -> None:  # noqa: FBT001
     """Show the release in DIRECTORY as its manifest tells it (use 'incrowd audit' to check that)."""
     import msgspec
 
-    from incrowd.manifest import read_manifest
-    from incrowd.report.terminal import show_release
+    from incrowd.manifest import LIST_FORMAT, Manifest, format_of, read_manifest
+    from incrowd.noisy_list import ListManifest
+    from incrowd.report.terminal import show_list, show_release
 
-    manifest = read_manifest(directory)
+    is_list = format_of(directory) == LIST_FORMAT
+    manifest = read_manifest(directory, ListManifest if is_list else Manifest)
     if as_json:
         print_json(msgspec.to_builtins(manifest))
+    elif is_list:
+        show_list(directory, manifest)
     else:
         show_release(directory, manifest)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from incrowd.cli.beside import names_beside, warn_of_releases
 from incrowd.cli.options import FILE, existing_input, input_options, json_option, print_json
 
 __all__ = ["compare"]
@@ -20,7 +21,7 @@ __all__ = ["compare"]
     help="Methods by comma; parameters after a colon, as partition:publish=bag (several with ';').",
 )
 @click.option(
-    "--k", "ks", metavar="LIST", required=True, help="Numbers by comma, each at least 2, as 2,5,10."
+    "--k", "ks", metavar="LIST", help="Numbers by comma, each at least 2, as 2,5,10; not for korolova alone."
 )
 @click.option("--out", type=FILE, required=True, help="Directory to make for the comparison.")
 @input_options
@@ -29,14 +30,15 @@ __all__ = ["compare"]
 def compare(
     input: Path,  # noqa: A002
     methods: str,
-    ks: str,
+    ks: str | None,
     out: Path,
     as_json: bool,  # noqa: FBT001
     **options: Any,
 ) -> None:
     """Run every method with every k on INPUT and show what each promises and loses.
 
-    INPUT is read once, as 'incrowd anonymize' reads it. The directory --out gets compare.html (charts; it needs
+    INPUT is read once, as 'incrowd anonymize' reads it, and all methods work on the same items: where their defaults
+    differ, choose --items. A method without k runs once. The directory --out gets compare.html (charts; it needs
     nothing but a browser), compare.csv and compare.json: counts and losses, no record. A method that cannot run
     with some k is listed with the reason, and the others still run.
 
@@ -47,21 +49,31 @@ def compare(
       incrowd compare baskets.dat --methods partition,partition:publish=bag --k 2,5,10 --out compared
       incrowd compare aol.tsv.gz --methods partition --k 5,10 --out compared --items terms
     """  # noqa: D301 - click wants the very character
+    from incrowd.claims import LEAST_K
     from incrowd.cli.watch import Watch
-    from incrowd.comparison import parse_ks, parse_methods, run_comparison
+    from incrowd.comparison import run_comparison
     from incrowd.job import Job
     from incrowd.report.compare_table import show_comparison
+    from incrowd.runs import parse_ks, parse_methods
 
-    settings, numbers = parse_methods(methods), parse_ks(ks)
-    job = Job(existing_input(input), out, numbers[0], **options)
+    settings = parse_methods(methods)
+    numbers = parse_ks(ks, settings)
+    job = Job(existing_input(input), out, min(numbers, default=LEAST_K), **options)
+    beside = names_beside(out, input)
     with Watch() as watch:
         comparison = run_comparison(job, settings, numbers, watch)
     if as_json:
         rejects = comparison.rejects_file
         print_json(
-            {**comparison.as_dict(), "rejects_file": str(rejects) if rejects else None, "out": str(out)}
+            {
+                **comparison.as_dict(),
+                "rejects_file": str(rejects) if rejects else None,
+                "out": str(out),
+                "beside": beside,
+            }
         )
     else:
         show_comparison(comparison, out)
+    warn_of_releases(beside)
     if comparison.broken:
         raise click.exceptions.Exit(1)

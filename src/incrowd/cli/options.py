@@ -27,9 +27,9 @@ FILE = click.Path(path_type=Path)
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def read_k(_context: click.Context, _option: click.Parameter, value: str) -> int:
+def read_k(_context: click.Context, _option: click.Parameter, value: str | None) -> int | None:
     """Read k, or say what it must be."""
-    return check_k(value)
+    return None if value is None else check_k(value)
 
 
 def read_settings(
@@ -71,7 +71,10 @@ INPUT_OPTIONS = (
         "--taxonomy",
         help="wordnet, balanced:F or a FILE.  [default: wordnet; balanced:5 for queries and raw]",
     ),
-    click.option("--items", help="nouns, terms, queries or raw.  [default: nouns; raw for baskets]"),
+    click.option(
+        "--items",
+        help="nouns, terms, queries, concepts or raw.  [default: nouns, or concepts for methods that need meaning; raw for baskets]",
+    ),
     click.option(
         "--unit",
         default="user",
@@ -89,9 +92,15 @@ INPUT_OPTIONS = (
         "--format",
         default="auto",
         show_default=True,
-        help="auto, aol, excite, csv, tsv, jsonl, parquet or dat.",
+        help="auto, aol, excite, csv (between , ; | or tabs), tsv, jsonl, parquet or dat (baskets).",
     ),
     click.option("--columns", help="Column names, as user=..,query=..,time=..,url=.."),
+    click.option(
+        "--encoding",
+        default="utf-8",
+        show_default=True,
+        help="What the text is written in, as gbk, latin-1 or utf-16.",
+    ),
     click.option(
         "--unlisted",
         help="Items that the taxonomy lacks: keep (a branch of their own), drop or refuse.  [default: keep for wordnet, refuse for a file]",

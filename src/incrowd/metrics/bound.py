@@ -84,9 +84,9 @@ def bound_of(transactions: Transactions, taxonomy: Taxonomy, classes: Classes, c
     if claim.kind != "k-anonymity" or claim.speaks_of != "owner" or withheld:
         return None
     known = _KNOWN.setdefault(transactions, WeakKeyDictionary()).setdefault(taxonomy, {})
-    if claim.k not in known:
-        known[claim.k] = lower_bound(transactions, taxonomy, k=claim.k)
-    return known[claim.k]
+    if claim.least not in known:
+        known[claim.least] = lower_bound(transactions, taxonomy, k=claim.least)
+    return known[claim.least]
 
 
 def lower_bound(

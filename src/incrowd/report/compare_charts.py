@@ -51,7 +51,7 @@ TOOLTIP = [
 def chart_rows(runs: Sequence[Row]) -> list[dict[str, Any]]:
     """Return what the charts draw: the runs that came to something, without what the charts do not use."""
     fields = [tip["field"] for tip in TOOLTIP]
-    drawn = [run for run in runs if run["holds"] is not None]
+    drawn = [run for run in runs if run["promise"] is not None]
     points = defaultdict(set)
     for run in drawn:
         points[_without_curve(run)].add(run["parameters"].get(CURVE))
@@ -70,7 +70,7 @@ def _place(run: Row, points: Collection[float]) -> dict[str, Any]:
 
     A method's runs are joined by k; if they also differ along a curve, they are joined along it, k by k.
     """
-    at, k = run["parameters"].get(CURVE), run["k"]
+    at, k = run["parameters"].get(CURVE), "-" if run["k"] is None else run["k"]
     setting = "none" if at is None else f"{at:g}"
     if len(points) == 1:
         name = run["label"]
@@ -89,9 +89,14 @@ def _place(run: Row, points: Collection[float]) -> dict[str, Any]:
 
 
 def charts(rows: Sequence[Row]) -> dict[str, Spec]:
-    """Return the specification of each chart, by the name of its place in the page; the data are named ``runs``."""
+    """Return the specification of each chart, by the name of its place in the page; the data are named ``runs``.
+
+    Runs without k have no place in charts by k, which are left out if no run has one.
+    """
     highest = max([0.01, *(row[name] for row in rows for name in ("ggd_norm", "ncp"))])
     same = {"domain": [0, min(1.0, highest * 1.05)]}  # one scale for both, so that they can be held together
+    if all(row["k"] is None for row in rows):
+        return {"trade": _trade(rows)}
     return {
         "ggd": _by_k(rows, _share("ggd_norm", "GGD / occurrences", same)),
         "ncp": _by_k(rows, _share("ncp", "NCP", same)),
@@ -137,7 +142,7 @@ def _seconds(rows: Sequence[Row]) -> Spec:
 
 def _by_k(rows: Sequence[Row], y: Spec) -> Spec:
     """Return a chart of some measure by k: a line and points for each method."""
-    ks = sorted({row["k"] for row in rows})
+    ks = sorted({row["k"] for row in rows if row["k"] is not None})
     x = {
         "field": "k",
         "type": "quantitative",
@@ -149,7 +154,8 @@ def _by_k(rows: Sequence[Row], y: Spec) -> Spec:
         "mark": "line",
         "encoding": {"strokeDash": _promise(rows, DASHES), "strokeWidth": _falling(rows, 4, 1.5)},
     }
-    return _chart(rows, {"x": x, "y": y}, [line])
+    chart = _chart(rows, {"x": x, "y": y}, [line])
+    return {**chart, "transform": [{"filter": {"field": "k", "valid": True}}]}
 
 
 def _trade(rows: Sequence[Row]) -> Spec:

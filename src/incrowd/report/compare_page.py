@@ -14,7 +14,7 @@ from incrowd.report.bound import bounds_note
 from incrowd.report.compare_charts import chart_rows, charts
 from incrowd.report.html import render, share
 
-__all__ = ["COLUMNS", "KINDS", "cell", "render_comparison", "verdict"]
+__all__ = ["COLUMNS", "KINDS", "PRIVATE", "cell", "input_in_words", "render_comparison", "verdict"]
 
 # The promises from the strongest to none: what each says, for somebody who chooses between them.
 KINDS = {
@@ -25,6 +25,10 @@ KINDS = {
     "differential privacy": "What is published hardly depends on any one person; there are no records of people.",
     "none": "Nothing is promised of these releases. They show what little is lost by doing little.",
 }
+PRIVATE = (
+    "Numbers of runs with differential privacy are private: measured on the originals, for the owner only, not covered by "
+    "the promise."
+)
 # How the charts mark each promise (see compare_charts.SHAPES and DASHES).
 SIGNS = {"k-anonymity": "● ───", "k^m-anonymity": "■ ╌╌╌", "differential privacy": "◆ ─╌─", "none": "▲ ┈┈┈"}
 COLUMNS = {
@@ -60,6 +64,7 @@ class Group(NamedTuple):
     caveat: str
     methods: list[str]
     runs: list[Mapping[str, Any]]
+    note: str
 
 
 def render_comparison(result: Mapping[str, Any]) -> str:
@@ -71,13 +76,21 @@ def render_comparison(result: Mapping[str, Any]) -> str:
         cell=cell,
         verdict=verdict,
         groups=_groups(result["runs"]),
+        shared=input_in_words(result),
         failures=[run for run in result["runs"] if run["error"]],
         columns=COLUMNS,
         bounds=bounds_note(result["runs"]),
         specs=charts(rows),
+        has_k=any(row["k"] is not None for row in rows),
         has_curve=any(row["family"] != row["label"] for row in rows),
         datasets={"runs": rows},
     )
+
+
+def input_in_words(result: Mapping[str, Any]) -> str:
+    """Say what all methods worked on: the unit, the items and the taxonomy."""
+    unit, items, taxonomy = result["unit"], result["items"]["kind"], result["taxonomy"]
+    return f"unit {unit}, items {items}, taxonomy {taxonomy['name']} ({taxonomy['leaves']:,} leaves, {taxonomy['levels']} levels)"
 
 
 def cell(run: Mapping[str, Any], name: str) -> str:
@@ -92,11 +105,11 @@ def cell(run: Mapping[str, Any], name: str) -> str:
 
 def verdict(run: Mapping[str, Any]) -> str:
     """Say in a word or two whether the promise is kept."""
-    if run["holds"] is None:
+    if run["promise"] is None:
         return "failed"
-    if not run["holds"]:
-        return "DOES NOT HOLD"
-    return "nothing promised" if run["kind"] == "none" else "holds"
+    if run["holds"] is None:
+        return "nothing promised" if run["kind"] == "none" else "cannot be recounted"
+    return "holds" if run["holds"] else "DOES NOT HOLD"
 
 
 def _groups(runs: Sequence[Mapping[str, Any]]) -> list[Group]:
@@ -104,6 +117,9 @@ def _groups(runs: Sequence[Mapping[str, Any]]) -> list[Group]:
     found = []
     for kind, same in groupby(runs, key=lambda run: run["kind"]):
         members = list(same)
+        note = PRIVATE if any(run["private"] for run in members) else ""
         labels = list(dict.fromkeys(run["label"] for run in members))
-        found.append(Group(kind, SIGNS[kind], KINDS[kind], Claim(kind).not_promised[0], labels, members))
+        found.append(
+            Group(kind, SIGNS[kind], KINDS[kind], Claim(kind).not_promised[0], labels, members, note)
+        )
     return found

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from incrowd.report.bound import bounds_note
-from incrowd.report.compare_page import cell
+from incrowd.report.compare_page import PRIVATE, cell, input_in_words
 from incrowd.report.terminal import plain_console
 
 if TYPE_CHECKING:
@@ -30,23 +30,27 @@ SHOWN = {
     "withheld": "withheld",
     "seconds": "s",
 }
-VERDICTS = {True: ("holds", "green"), False: ("BROKEN", "bold red"), None: ("failed", "red")}
-TITLES = {"none": "Nothing is promised"}
+VERDICTS = {True: ("holds", "green"), False: ("BROKEN", "bold red")}
+TITLES = {"none": "Nothing is promised", "differential privacy": "differential privacy (private numbers)"}
 
 
 def show_comparison(comparison: Comparison, out: Path) -> None:
     """Show the runs, what may be compared with what, what failed and why, and where the files are."""
     console = plain_console()
     runs = [msgspec.to_builtins(run) for run in comparison.runs]
+    console.print(f"One input for all: {input_in_words(comparison.how)}.", soft_wrap=True)
+    console.print()
     console.print(_table(runs))
     if len({run["kind"] for run in runs}) > 1:
         console.print()
         console.print(
             "Different promises: do not rank losses of one block against those of another.", style="yellow"
         )
-    for run in runs:
-        if run["error"]:
-            console.print(f"{run['label']} with k = {run['k']}: {run['error']}", style="red", soft_wrap=True)
+    if any(run["private"] for run in runs):
+        console.print(PRIVATE, style="yellow")
+    for run in comparison.runs:
+        if run.error:
+            console.print(f"{run.title}: {run.error}", style="red", soft_wrap=True)
     console.print()
     if note := bounds_note(runs):
         console.print(note)
@@ -77,6 +81,15 @@ def _table(runs: list[dict[str, Any]]) -> Table:
 
 
 def _row(run: Mapping[str, Any]) -> list[Text]:
-    said = ("-", "yellow") if run["kind"] == "none" and run["holds"] else VERDICTS[run["holds"]]
     numbers = [Text(cell(run, name)) for name in SHOWN]
-    return [Text(f"  {run['label']}"), Text(str(run["k"])), Text(*said), *numbers]
+    k = "-" if run["k"] is None else str(run["k"])
+    return [Text(f"  {run['label']}"), Text(k), Text(*_said(run)), *numbers]
+
+
+def _said(run: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the audit's word and its colour; what nobody can recount is not green."""
+    if run["promise"] is None:
+        return "failed", "red"
+    if run["holds"] is None or (run["kind"] == "none" and run["holds"]):
+        return "-", "yellow"
+    return VERDICTS[run["holds"]]

@@ -1,27 +1,22 @@
 """``report.html``: one page that says what was published, under which promise, at what loss.
 
-The page is made from what is published and from counts; no original record is at hand here.
+The page is made from the other files of the release and from nothing else: the audit makes it again and compares.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
+import msgspec
 
+from incrowd.digest import Digest
 from incrowd.manifest import Manifest
-from incrowd.methods.classes import Classes
-from incrowd.records import Records
+from incrowd.record_table import Label
 from incrowd.report.bound import bound_note
 from incrowd.report.html import render, share
 from incrowd.report.release_charts import charts
-from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["Cost", "render_report"]
-
-SAMPLE_RECORDS = 12
+__all__ = ["render_report"]
 
 LOSS_NOTES = {
     "ggd_norm": (
@@ -50,60 +45,52 @@ UTILITY_NOTES = {
     ),
     "linkage": (
         "RL, record linkage",
-        "A risk: how often who knows all originals links a record with the right one; 0 is best.",
+        "A risk: share of records that an attacker who has the originals links with the right one; 0 is best.",
     ),
 }
 
 
-class Cost(NamedTuple):
-    """What a job took: seconds of each step, and the most memory of the whole process."""
-
-    seconds: Mapping[str, float]
-    peak_mb: float
-
-
-def render_report(
-    manifest: Manifest,
-    records: Records,
-    taxonomy: Taxonomy,
-    classes: Classes,
-    lengths: npt.NDArray[np.int64],
-    *,
-    cost: Cost | None = None,
-) -> str:
-    """Render the page of a release; `lengths` are those of the original records that hold anything."""
+def render_report(manifest: Manifest, digest: Digest, levels: Mapping[Label, int]) -> str:
+    """Render the page of a release; see :func:`incrowd.report.release_charts.charts`."""
     return render(
         "report.html",
-        charts(manifest, records, taxonomy, classes, lengths),
+        charts(manifest, digest, levels),
         manifest=manifest,
         counts=manifest.counts,
         losses=_losses(manifest),
-        length_before=lengths.mean(),
-        length_after=manifest.losses["avg_length"],
-        level=manifest.losses["avg_level"],
         unit=manifest.claim.unit,
-        sample=_sample(records),
-        cost=cost,
+        sample=_sample(digest),
+        number=_number,
     )
+
+
+def _number(value: int | str) -> str:
+    return value if isinstance(value, str) else f"{value:,}"
 
 
 def _losses(manifest: Manifest) -> list[tuple[str, str, str]]:
     """Return each measure's name, what it means, and its value for people."""
     losses, utility = manifest.losses, manifest.utility
-    shown = {name: share(losses[name]) for name in LOSS_NOTES} | {
-        "recall": share(utility["recall"]),
-        "sdist": f"{utility['sdist']:.2f}",
-        "information_loss": share(utility["information_loss"] / 100),
-        "linkage": share(utility["linkage"] / 100),
-    }
-    more = {"ggd_norm": bound_note(manifest.bound)}
+    if losses is None:
+        return []
+    values = {name: share(getattr(losses, name)) for name in LOSS_NOTES}
+    if utility is not None:
+        values |= {
+            "recall": share(utility.recall),
+            "sdist": f"{utility.sdist:.2f}",
+            "information_loss": share(utility.information_loss / 100),
+            "linkage": share(utility.linkage / 100),
+        }
+    bound = None if manifest.bound is None else msgspec.structs.asdict(manifest.bound)
+    more = {"ggd_norm": bound_note(bound)}
     notes = LOSS_NOTES | UTILITY_NOTES
-    return [(notes[name][0], notes[name][1] + more.get(name, ""), value) for name, value in shown.items()]
+    return [(notes[name][0], notes[name][1] + more.get(name, ""), value) for name, value in values.items()]
 
 
-def _sample(records: Records) -> list[tuple[int, list[tuple[str, int]]]]:
-    """Return a few published records, evenly spaced through the table, with how many share each."""
-    chosen = np.unique(np.linspace(0, len(records) - 1, min(SAMPLE_RECORDS, len(records))).astype(np.int64))
-    columns = records.expand(chosen).to_pydict()
-    bags = [list(zip(*row, strict=True)) for row in zip(columns["items"], columns["counts"], strict=True)]
-    return list(zip(records.sizes[chosen].tolist(), bags, strict=True))
+def _sample(digest: Digest) -> list[tuple[int, list[tuple[str, bool, int]]]]:
+    """Return a few published records in order, with how many share each."""
+    chosen = sorted((record, size) for _, size, record in digest.sample)
+    return [
+        (size, [(text, exact, count) for (text, exact), count in zip(*record, strict=True)])
+        for record, size in chosen
+    ]

@@ -1,48 +1,43 @@
-"""The charts of a release's report, from what is published and from counts."""
+"""The charts of a release's report, from what is published and from its manifest alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from incrowd.manifest import Manifest
-from incrowd.methods.classes import Classes
-from incrowd.records import Records
+from incrowd.digest import Digest
+from incrowd.manifest import Bin, Manifest
+from incrowd.record_table import Label, shown
 from incrowd.report.vega import Spec
-from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["CHARTS", "bins_of_at_least", "charts"]
-
-Ints = npt.NDArray[np.int64]
+__all__ = ["CHARTS", "charts"]
 
 CHARTS = ("loss", "fate", "sizes", "levels", "lengths", "items")
 MOST_PUBLISHED = 20
 BAR_STEP = 24
-LEAST_EDGES = 2
 
 
-def charts(
-    manifest: Manifest, records: Records, taxonomy: Taxonomy, classes: Classes, lengths: Ints
-) -> dict[str, Spec]:
+def charts(manifest: Manifest, digest: Digest, levels: Mapping[Label, int]) -> dict[str, Spec]:
     """Return the specification of each chart, by the name of its place in the page.
 
     Parameters
     ----------
-    manifest, records, taxonomy, classes
-        The release.
-    lengths
-        How many items each original record that holds any had. They are shown in groups of at least k.
+    manifest, digest
+        The release, and its records in sums.
+    levels
+        The level of each published label in the published taxonomy.
     """
-    return {
+    measured = {
         "loss": _bars(*_losses(manifest), "share", ".1%"),
-        "fate": _bars(*_fate(manifest, int(lengths.sum())), "share of the original items", ".1%"),
-        "sizes": _bars(*_class_sizes(records.sizes), "distinct records", ","),
-        "levels": _bars(*_levels(taxonomy, classes), "published items", ","),
-        "lengths": _lengths(records, lengths, manifest.claim.k),
-        "items": _bars(*_most_published(records), "records", ","),
+        "fate": _bars(*_fate(manifest), "share of the original items", ".1%"),
+    }
+    return (measured if manifest.losses is not None else {}) | {
+        "sizes": _bars(*_class_sizes(digest), "distinct records", ","),
+        "levels": _bars(*_levels(digest, levels), "published items", ","),
+        "lengths": _lengths(digest, manifest.lengths),
+        "items": _bars(*_most_published(digest), "records", ","),
     }
 
 
@@ -80,59 +75,54 @@ def _amount(field: str, title: str, highest: float) -> Spec:
 
 
 def _losses(manifest: Manifest) -> tuple[list[str], list[float]]:
-    names = {"ggd_norm": "GGD / occurrences", "ncp": "NCP", "ic_norm": "IC loss"}
-    return list(names.values()), [manifest.losses[name] for name in names]
+    losses = manifest.losses
+    values = [0.0] * 3 if losses is None else [losses.ggd_norm, losses.ncp, losses.ic_norm]
+    return ["GGD / occurrences", "NCP", "IC loss"], values
 
 
-def _fate(manifest: Manifest, occurrences: int) -> tuple[list[str], list[float]]:
-    """Return what became of the original items: published as such, as something more general, or not at all."""
-    kept = manifest.losses["kept_exactly"]
-    published = manifest.losses["avg_length"] * manifest.counts.records_out / max(occurrences, 1)
-    names = ["published as such", "published as something more general", "not published"]
-    if manifest.claim.speaks_of == "class":
-        published = kept
-    # With sets, an item that repeats counts as kept at every copy, though it is published once.
-    return names, [kept, max(published - kept, 0.0), max(1 - max(published, kept), 0.0)]
+def _fate(manifest: Manifest) -> tuple[list[str], list[float]]:
+    """Return what became of the original items."""
+    kept = 0.0 if manifest.losses is None else manifest.losses.kept_exactly
+    return ["published as such", "published as something more general, or not"], [kept, 1 - kept]
 
 
-def _class_sizes(sizes: Ints) -> tuple[list[str], list[int]]:
+def _class_sizes(digest: Digest) -> tuple[list[str], list[int]]:
     """Count distinct records by how many share them, in bins that double."""
-    smallest, largest = int(sizes.min()), int(sizes.max())
+    smallest, largest = min(digest.sizes), max(digest.sizes)
     edges = [smallest, smallest + 1]
     while edges[-1] <= largest:
         edges.append(edges[-1] * 2)
-    return _bin_names(edges), np.histogram(sizes, bins=_whole(edges))[0].tolist()
+    sizes, numbers = list(digest.sizes), list(digest.sizes.values())
+    counts = np.histogram(sizes, bins=_whole(edges), weights=numbers)[0]
+    return _bin_names(edges), counts.astype(int).tolist()
 
 
-def _levels(taxonomy: Taxonomy, classes: Classes) -> tuple[list[str], list[int]]:
-    """Count published items by their level in the taxonomy."""
-    weight = np.repeat(classes.sizes, np.diff(classes.start)) * classes.counts
-    counts = np.bincount(taxonomy.level[classes.nodes], weights=weight).astype(int).tolist()[1:]
+def _levels(digest: Digest, levels: Mapping[Label, int]) -> tuple[list[str], list[int]]:
+    """Count published items by their level in the published taxonomy."""
+    counts = [0] * max(levels.values(), default=1)
+    for label, copies in digest.copies.items():
+        counts[levels[label] - 1] += copies
     names = [f"level {level}" for level in range(1, len(counts) + 1)]
-    if names:
-        names[0] += " (the root)"
+    names[0] += " (the root)"
     return names, counts
 
 
-def _most_published(records: Records) -> tuple[list[str], list[int]]:
+def _most_published(digest: Digest) -> tuple[list[str], list[int]]:
     """Return the labels that most records carry."""
-    rows = np.bincount(
-        records.rank, weights=np.repeat(records.sizes, np.diff(records.start)), minlength=len(records.labels)
-    ).astype(int)
-    top = np.argsort(-rows, kind="stable")[:MOST_PUBLISHED]
-    return [records.labels[int(i)].as_py() for i in top], rows[top].tolist()
+    top = sorted(digest.rows_with.items(), key=lambda one: (-one[1], one[0]))[:MOST_PUBLISHED]
+    return [shown(label) for label, _ in top], [rows for _, rows in top]
 
 
-def _lengths(records: Records, before: Ints, k: int) -> Spec:
-    """Return how many records have how many items, before and after."""
-    after = np.repeat(_published_lengths(records), records.sizes)
-    edges = bins_of_at_least(k, before, int(after.max(initial=1)))
+def _lengths(digest: Digest, before: Sequence[Bin]) -> Spec:
+    """Return how many records have how many items, before and after; the last bin is open."""
+    edges = [one.least for one in before]
+    names = [*_bin_names(edges), f"{edges[-1]:,} or more"]
+    lengths, rows = list(digest.lengths), list(digest.lengths.values())
+    after = np.histogram(lengths, bins=[*_whole(edges), np.inf], weights=rows)[0].astype(int).tolist()
     values = [
         {"length": name, "when": when, "records": count}
-        for when, lengths in (("before", before), ("after", after))
-        for name, count in zip(
-            _bin_names(edges), np.histogram(lengths, bins=_whole(edges))[0].tolist(), strict=True
-        )
+        for when, counts in (("before", [one.records for one in before]), ("after", after))
+        for name, count in zip(names, counts, strict=True)
     ]
     when = {"field": "when", "type": "nominal", "sort": None}
     return {
@@ -148,29 +138,6 @@ def _lengths(records: Records, before: Ints, k: int) -> Spec:
             "tooltip": [{"field": "length"}, {"field": "when"}, {"field": "records", "format": ","}],
         },
     }
-
-
-def _published_lengths(records: Records) -> Ints:
-    """Return how many items each distinct record has, copies counted."""
-    total = np.concatenate(([0], np.cumsum(records.counts, dtype=np.int64)))
-    return np.diff(total[records.start])
-
-
-def bins_of_at_least(k: int, values: Ints, largest: int) -> list[int]:
-    """Return edges that double from 1, joined until each bin holds no original value, or at least k.
-
-    One person with an odd number of items would otherwise be seen in the chart.
-    """
-    edges = [1, 2]
-    while edges[-1] <= max(largest, int(values.max(initial=1))):
-        edges.append(edges[-1] * 2)
-    while len(edges) > LEAST_EDGES:
-        counts = np.histogram(values, bins=_whole(edges))[0]
-        lonely = np.flatnonzero((counts > 0) & (counts < k))
-        if len(lonely) == 0:
-            break
-        del edges[max(lonely[-1], 1)]  # joined with the bin below it, or the lowest with the one above
-    return edges
 
 
 def _whole(edges: Sequence[int]) -> list[float]:

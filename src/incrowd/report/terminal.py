@@ -15,18 +15,22 @@ from rich.table import Table
 from rich.text import Text
 
 from incrowd.errors import BadInputError
+from incrowd.record_table import class_name, shown
 from incrowd.report.bound import bound_line
 from incrowd.report.html import share
+from incrowd.report.visible import visible
 
 if TYPE_CHECKING:
     from incrowd.auditor import Audit
     from incrowd.manifest import Manifest
+    from incrowd.noisy_list import ListManifest
     from incrowd.pipeline import Outcome
 
 __all__ = [
     "plain_console",
     "show_audit",
     "show_demo",
+    "show_list",
     "show_methods",
     "show_outcome",
     "show_problems",
@@ -40,7 +44,12 @@ LOSSES = {
     "ic_norm": "the same on a logarithmic scale (IC)",
     "kept_exactly": "items published as the very item",
 }
+MEANS = {
+    "avg_length": "items in a published record, on average",
+    "avg_level": "level of a published item, on average (root = 1)",
+}
 EXAMPLES = 5
+LISTED = 10
 EXAMPLE_ITEMS = 8
 
 
@@ -50,13 +59,15 @@ def plain_console() -> Console:
 
 
 def show_outcome(outcome: Outcome) -> None:
-    """Show what came of a job: the promise, the numbers, the files."""
+    """Show what came of a job: the promise and what it does not cover, the numbers, the files."""
     console = plain_console()
     release, result = outcome.release, outcome.audit
-    console.print(_verdict(result))
-    if result.claim.unit == "session":
-        console.print(result.claim.not_promised[0], style="yellow")
+    _show_claim(console, result)
     console.print()
+    if release.is_list:
+        console.print(
+            "Private, for the owner: exact numbers that the promise does not cover.", style="bold yellow"
+        )
     console.print(_numbers_table(outcome))
     console.print()
     console.print(
@@ -74,6 +85,12 @@ def show_outcome(outcome: Outcome) -> None:
     _show_files(console, outcome)
 
 
+def _show_claim(console: Console, result: Audit) -> None:
+    """Show the verdict, and every caveat as plainly as the promise."""
+    console.print(_verdict(result))
+    console.print(_bullets(result.claim.not_promised))
+
+
 def show_demo(outcome: Outcome) -> None:
     """Show the outcome of the demo, some of its records, and what to do next."""
     show_outcome(outcome)
@@ -88,42 +105,86 @@ def show_demo(outcome: Outcome) -> None:
 def show_audit(result: Audit) -> None:
     """Show the verdict, what was checked, and what is wrong."""
     console = plain_console()
-    console.print(_verdict(result))
+    _show_claim(console, result)
     for check in result.checks:
-        console.print(f"  checked: {check}")
+        console.print(f"  checked: {visible(check)}")
+    for unchecked in result.unproven:
+        console.print(f"  NOT PROVEN: {visible(unchecked)}", style="yellow")
     for unchecked in result.unchecked:
-        console.print(f"  not checked: {unchecked}", style="yellow")
+        console.print(f"  not checked: {visible(unchecked)}", style="yellow")
     for problem in result.problems:
-        console.print(f"  problem: {problem}", style="red")
+        console.print(f"  problem: {visible(problem)}", style="red")
 
 
 def show_release(directory: Path, manifest: Manifest) -> None:
     """Show what a release says of itself, and some of its records."""
     console, examples = plain_console(), _examples_table(directory)
-    console.print(Text(manifest.claim.in_words, style="bold"))
-    for line in manifest.claim.not_promised:
-        console.print(f"  {line}", style="dim")
+    _show_said(console, manifest.claim.in_words, manifest.claim.not_promised)
     counts = manifest.counts
-    people = f" of {counts.people_min:,} people or more" if manifest.claim.unit == "session" else ""
+    people = f" of {counts.people_min} people or more" if manifest.claim.unit == "session" else ""
     console.print(
         f"\n{counts.records_out:,} records, {counts.groups:,} distinct, the smallest class {counts.k_min:,}{people}; "
-        f"{counts.withheld:,} withheld; method {manifest.method}.\n",
+        f"{counts.withheld} withheld; method {visible(manifest.method)}.\n",
     )
-    console.print(_losses_table(manifest.losses, manifest.utility, manifest.bound))
-    console.print()
+    if manifest.losses is not None:
+        figures = (msgspec.to_builtins(one) for one in (manifest.losses, manifest.utility, manifest.bound))
+        console.print(_losses_table(*figures))
+        console.print()
     console.print(examples)
+    _show_account(console, manifest.account)
+
+
+def show_list(directory: Path, manifest: ListManifest) -> None:
+    """Show what a list of noisy counts says of itself, and its most frequent queries."""
+    console = plain_console()
+    try:
+        rows = pq.read_table(directory / "queries.parquet", columns=["query", "count"]).to_pylist()
+    except (OSError, KeyError, pa.ArrowException):
+        raise BadInputError(
+            f"{directory}: queries.parquet is missing or damaged; see 'incrowd audit'"
+        ) from None
+    _show_said(console, manifest.claim.in_words, manifest.claim.not_promised)
+    table = Table(
+        box=None, pad_edge=False, title=f"Most frequent of {len(rows):,} queries", title_justify="left"
+    )
+    table.add_column("noisy count", justify="right", style="bold")
+    table.add_column("query")
+    for row in sorted(rows, key=lambda row: (-row["count"], row["query"]))[:LISTED]:
+        table.add_row(f"{row['count']:,}", Text(visible(row["query"])))
+    console.print()
+    console.print(table)
+    _show_account(console, manifest.account)
+
+
+def _show_said(console: Console, words: str, caveats: Sequence[str]) -> None:
+    console.print(Text(visible(words), style="bold"))
+    console.print(_bullets(caveats))
+
+
+def _bullets(lines: Sequence[str]) -> Table:
+    """Return lines one below another, each wrapped beside its dash."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for line in lines:
+        table.add_row("  -", Text(visible(line)))
+    return table
+
+
+def _show_account(console: Console, account: Sequence[str]) -> None:
     console.print("\nWhat was done:")
-    for step in manifest.account:
-        console.print(f"  {step}")
+    for step in account:
+        console.print(f"  {visible(step)}")
 
 
 def show_methods(described: Sequence[Mapping[str, Any]]) -> None:
     """List the methods."""
     table = Table(box=None, pad_edge=False)
-    for title in ("method", "promise", "what it does", "parameters (--set)"):
+    table.add_column("method", no_wrap=True)
+    for title in ("promise", "what it is for, and how", "parameters (--set)"):
         table.add_column(title, overflow="fold")
     for method in described:
-        table.add_row(method["name"], method["promise"], method["summary"], "\n".join(method["parameters"]))
+        name = f"{method['name']}\nfor {method['use']}"
+        words = f"{method['purpose']} {method['summary']}"
+        table.add_row(name, method["promise"], words, "\n".join(method["parameters"]))
     plain_console().print(table)
 
 
@@ -150,13 +211,23 @@ def show_problems(found: Mapping[str, Any]) -> None:
 
 
 def _verdict(result: Audit) -> Text:
-    if result.holds and result.claim.kind == "none":
-        return Text(f"{result.claim.in_words} {result.claim.not_promised[0]}", style="bold yellow")
-    if result.holds and result.unchecked:
-        return Text.assemble(("Nothing speaks against: ", "bold yellow"), (result.claim.in_words, "bold"))
-    if result.holds:
-        return Text.assemble(("The audit confirms: ", "bold green"), (result.claim.in_words, "bold"))
-    return Text.assemble(("The claim does NOT hold: ", "bold red"), (result.claim.in_words, "bold"))
+    """Say what the audit found; only what is promised and proven is green."""
+    words = visible(result.claim.in_words)
+    if result.problems:
+        return Text.assemble(("The claim does NOT hold: ", "bold red"), (words, "bold"))
+    if result.claim.kind == "none":
+        return Text(words, style="bold yellow")
+    if result.claim.kind == "differential privacy":
+        return Text.assemble(
+            ("Claimed, and not confirmed (noise cannot be recounted): ", "bold yellow"), (words, "bold")
+        )
+    if result.unproven:
+        return Text.assemble(
+            ("Nothing speaks against, but not all is proven: ", "bold yellow"), (words, "bold")
+        )
+    if not result.confirmed:
+        return Text.assemble(("Recounted, by records and not by people: ", "bold yellow"), (words, "bold"))
+    return Text.assemble(("The audit confirms: ", "bold green"), (words, "bold"))
 
 
 def _numbers_table(outcome: Outcome) -> Table:
@@ -176,6 +247,9 @@ def _numbers_table(outcome: Outcome) -> Table:
     if outcome.unlisted:
         table.add_row(f"{outcome.listed:,}", f"distinct items listed in {outcome.release.taxonomy.name}")
         table.add_row(f"{outcome.unlisted:,}", f"distinct items not listed ({_unlisted(outcome)})")
+    if outcome.release.is_list:
+        table.add_row(f"{len(outcome.release.noisy_list.query):,}", "queries published, with noisy counts")
+        return table
     table.add_row(
         f"{counts.withheld:,}",
         f"{unit}s withheld" + (": nothing of theirs was left" if counts.withheld else ""),
@@ -193,7 +267,7 @@ def _unlisted(outcome: Outcome) -> str:
 
 
 def _losses_table(
-    losses: Mapping[str, float], utility: Mapping[str, float], bound: Mapping[str, float] | None
+    losses: Mapping[str, float], utility: Mapping[str, float] | None, bound: Mapping[str, float] | None
 ) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(justify="right", style="bold")
@@ -211,28 +285,38 @@ def _losses_table(
             share(utility["information_loss"] / 100),
             "difference of groups of like people, before and after (L)",
         )
-        table.add_row(share(utility["linkage"] / 100), "records that who knows all originals would link (RL)")
-    table.add_row(f"{losses['avg_length']:.2f}", "items in a published record, on average")
-    table.add_row(f"{losses['avg_level']:.2f}", "level of a published item, on average (root = 1)")
+        table.add_row(
+            share(utility["linkage"] / 100), "records re-linked by an attacker who has the originals (RL)"
+        )
+    for name, meaning in MEANS.items():
+        if name in losses:
+            table.add_row(f"{losses[name]:.2f}", meaning)
     return table
 
 
 def _examples_table(directory: Path) -> Table:
     """Return some published records, evenly spaced through the file, with how many share each."""
     try:
-        rows = pq.read_table(directory / "records.parquet", columns=["items"]).column("items").to_pylist()
+        rows = pq.read_table(directory / "records.parquet", columns=["items", "exact"]).to_pydict()
     except (OSError, KeyError, pa.ArrowException):
         raise BadInputError(
             f"{directory}: records.parquet is missing or damaged; see 'incrowd audit'"
         ) from None
-    groups = [(len(list(same)), items) for items, same in groupby(rows)]
-    table = Table(box=None, pad_edge=False, title="Some published records", title_justify="left")
+    records = (list(zip(*record, strict=False)) for record in zip(rows["items"], rows["exact"], strict=True))
+    groups = [(len(list(same)), labels) for labels, same in groupby(records)]
+    table = Table(
+        box=None,
+        pad_edge=False,
+        title=f"Some published records (a word, a {class_name('class')})",
+        title_justify="left",
+    )
     table.add_column("shared by", justify="right", style="bold")
     table.add_column("record")
     for i in range(min(EXAMPLES, len(groups))):
-        shared, items = groups[i * len(groups) // min(EXAMPLES, len(groups))]
-        more = f" and {len(items) - EXAMPLE_ITEMS} more" if len(items) > EXAMPLE_ITEMS else ""
-        table.add_row(f"{shared:,}", Text(" · ".join(items[:EXAMPLE_ITEMS]) + more))
+        shared, labels = groups[i * len(groups) // min(EXAMPLES, len(groups))]
+        more = f" and {len(labels) - EXAMPLE_ITEMS} more" if len(labels) > EXAMPLE_ITEMS else ""
+        names = " · ".join(visible(shown(label)) for label in labels[:EXAMPLE_ITEMS])
+        table.add_row(f"{shared:,}", Text(names + more))
     return table
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark import Broadcast
 from pyspark.sql import DataFrame
@@ -19,7 +20,7 @@ from incrowd.spark.bags import rows_of
 from incrowd.spark.warm import warmed
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["measure_losses"]
+__all__ = ["count_lengths", "measure_losses"]
 
 KEPT = "weight bigint, lost bigint, exactly bigint, occurrences bigint"
 
@@ -54,6 +55,13 @@ def measure_losses(
         avg_length=said.copies / max(records, 1),
         avg_level=said.level / max(said.copies, 1.0),
     )
+
+
+def count_lengths(rows: DataFrame) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the lengths of the original records, ascending, and how many records have each."""
+    length = f.aggregate("times", f.lit(0).cast("bigint"), lambda total, times: total + times)
+    found = rows.groupBy(length.alias("length")).count().orderBy("length").toArrow()
+    return np.array(found.column("length"), dtype=np.int64), np.array(found.column("count"), dtype=np.int64)
 
 
 def _published(published: DataFrame, taxonomy: Taxonomy) -> _Published:

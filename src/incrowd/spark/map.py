@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from itertools import accumulate, islice
 from pathlib import Path
@@ -13,8 +12,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from incrowd.errors import BadInputError
-from incrowd.folder import appearing
-from incrowd.release import MAP_SCHEMA, is_map
+from incrowd.folder import private_file
+from incrowd.private_map import MAP_SCHEMA
 from incrowd.spark.transactions import Gathered
 
 __all__ = ["write_map"]
@@ -22,9 +21,7 @@ __all__ = ["write_map"]
 ROWS_AT_ONCE = 50_000
 
 
-def write_map(
-    path: Path, gathered: Gathered, written: DataFrame, notes: Mapping[str, str], *, force: bool
-) -> None:
+def write_map(draft: Path, gathered: Gathered, written: DataFrame, notes: Mapping[str, str]) -> None:
     """Write which owner has which row (mode 0600), in the order of owners; the driver holds some of them at a time."""
     if gathered.units is None:
         raise BadInputError(
@@ -37,9 +34,7 @@ def write_map(
     rows = written.join(f.broadcast(starts), "file").join(gathered.units, "row").orderBy("row")
     owned = rows.select("key", (f.col("before") + f.col("position")).alias("place")).toLocalIterator()
     schema = MAP_SCHEMA.with_metadata(dict(notes))
-    with appearing(path, replaces=is_map if force else None) as draft:
-        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        with pq.ParquetWriter(draft, schema, compression="zstd") as writer:
-            while some := list(islice(owned, ROWS_AT_ONCE)):
-                owners, places = [row["key"] for row in some], [row["place"] for row in some]
-                writer.write_table(pa.table([owners, places, owners], schema=schema))
+    with pq.ParquetWriter(private_file(draft), schema, compression="zstd") as writer:
+        while some := list(islice(owned, ROWS_AT_ONCE)):
+            owners, places = [row["key"] for row in some], [row["place"] for row in some]
+            writer.write_table(pa.table([owners, places], schema=schema))

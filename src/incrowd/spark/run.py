@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
-import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import DataFrame
 
+from incrowd.audit_taxonomy import write_taxonomy
+from incrowd.auditor import Figured
 from incrowd.claims import Claim, check_k
+from incrowd.digest import Digest
 from incrowd.errors import BadInputError, IncrowdError
-from incrowd.folder import appearing
+from incrowd.folder import appearing_together, gone_on_failure, working_beside
 from incrowd.job import (
     Clock,
     Job,
@@ -22,18 +26,31 @@ from incrowd.job import (
     map_notes,
     nothing_left,
     rejects_path,
+    unlisted_by,
     with_rejects,
 )
 from incrowd.kernels.arrays import tree_arrays
-from incrowd.leftovers import marked, remove, remove_leftovers
+from incrowd.lengths import bins_of_lengths
 from incrowd.logs import parse_columns
-from incrowd.manifest import RELEASE_FORMAT, Counts, Manifest, SpelledClaim
-from incrowd.methods import PROMISES, method_named, read_parameters
+from incrowd.logs.encoding import UTF8, find_encoding
+from incrowd.methods import method_named, read_parameters
 from incrowd.metrics import Losses
-from incrowd.release import account_of, check_map, check_out, is_release, taxonomy_table
-from incrowd.spark.audit import Owned, audit_on_spark
+from incrowd.parts import part_files, read_part
+from incrowd.private_map import check_map, is_map, notes_with
+from incrowd.promises import Settings, promised, read_settings, taxonomy_name
+from incrowd.published import taxonomy_table
+from incrowd.release import check_out, is_release
+from incrowd.release_manifest import (
+    Counts,
+    account_for_owner,
+    figures_of,
+    manifest_of,
+    published_counts,
+)
+from incrowd.report.page import render_report
+from incrowd.spark.audit import Owned, audit_on_spark, on_executors
 from incrowd.spark.flock import check_shard, flock_on_spark
-from incrowd.spark.losses import measure_losses
+from incrowd.spark.losses import count_lengths, measure_losses
 from incrowd.spark.map import write_map
 from incrowd.spark.outcome import SparkOutcome
 from incrowd.spark.partition import partition_on_spark
@@ -43,7 +60,6 @@ from incrowd.spark.session import plain_errors, session
 from incrowd.spark.transactions import Gathered, choose_items, gather, place_rows
 from incrowd.spark.work import SHARD, Work
 from incrowd.taxonomy import Grounded, open_taxonomy
-from incrowd.version import __version__
 
 __all__ = ["METHODS", "run_spark_job"]
 
@@ -80,13 +96,17 @@ def run_spark_job(
     with session(job.master, settings) as spark, plain_errors(gave_up), Clock(watcher) as clock:
         limit = shard or _shard(spark.conf.get(SHARD_SETTING, None))
         if job.method == "flock":
-            check_shard(job.k, limit)
-        with _work(spark, job.out) as work:
-            return _run(job, work, clock, source=source or str(job.input), shard=limit)
+            check_shard(check_k(job.k), limit)
+        with working_beside(job.out) as directory:  # what lies between two steps is private
+            return _run(job, Work(spark, directory), clock, source=source or str(job.input), shard=limit)
 
 
 def _check(job: Job) -> None:
     """Refuse what cannot work before anything is read."""
+    if job.k is None:
+        raise BadInputError(
+            f"method {job.method} needs --k: how many must share every published record, as in --k 5"
+        )
     check_k(job.k)
     method_named(job.method)
     read_parameters(job.method, job.parameters)
@@ -96,6 +116,7 @@ def _check(job: Job) -> None:
         f"unit {job.unit}": job.unit != "user",
         "items concepts": job.items == "concepts",
         "--write": bool(job.text_forms),
+        f"--encoding {job.encoding}": find_encoding(job.encoding) != UTF8,
     }
     for what, is_local in local.items():
         if is_local:
@@ -116,19 +137,6 @@ def _shard(setting: str | None) -> int:
     return int(setting)
 
 
-@contextmanager
-def _work(spark: SparkSession, out: Path) -> Iterator[Work]:
-    """Give a directory beside the release for what lies between two steps; it holds private data and goes in any case."""
-    out = out.absolute()
-    remove_leftovers(out.parent, f".{out.name}.")
-    directory = out.with_name(f".{out.name}.{marked()}{secrets.token_hex(4)}-work")
-    directory.mkdir(mode=0o700)
-    try:
-        yield Work(spark, directory)
-    finally:
-        remove(directory)
-
-
 def _run(job: Job, work: Work, clock: Clock, *, source: str, shard: int) -> SparkOutcome:
     reading = read(
         work,
@@ -143,10 +151,9 @@ def _run(job: Job, work: Work, clock: Clock, *, source: str, shard: int) -> Spar
         raise with_rejects(error, reading.rejected, _write_rejects(job, reading)) from None
     clock.step("anonymize")
     tree = tree_arrays(grounded.taxonomy)
+    where = str(work.directory / job.method)
     own = read_parameters(job.method, job.parameters)
-    made = METHODS[job.method](
-        rows, tree, grounded.taxonomy, k=job.k, shard=shard, work=str(work.directory / job.method), **own
-    )
+    made = METHODS[job.method](rows, tree, grounded.taxonomy, k=job.k, shard=shard, work=where, **own)
     published = work.settle(made, "published")
     clock.step("measure")
     ground = work.spark.sparkContext.broadcast(tree)
@@ -155,32 +162,77 @@ def _run(job: Job, work: Work, clock: Clock, *, source: str, shard: int) -> Spar
     sent = work.spark.sparkContext.broadcast(labels)
     spelled = work.settle(spell(published, sent), "spelled")
     counts = count_records(spelled, labels, gathered.summary["units"])
-    manifest = _manifest(job, reading, grounded, counts, losses)
-    with appearing(job.out, replaces=is_release if job.force else None) as draft:
+    settings = _settings(job, reading, grounded)
+    claim = promised(settings, distinct="records")
+    measured = Measured(settings, claim, counts, losses, count_lengths(rows))
+    with (
+        gone_on_failure(_write_rejects(job, reading)) as rejects_file,
+        appearing_together(_finals(job)) as (*map_draft, draft),
+    ):
         clock.step("write")
         draft.mkdir()
         written = write_records(work, spelled, sent, draft / "records.parquet")
-        table = taxonomy_table(grounded.taxonomy, labels.nodes)
-        pq.write_table(table, draft / "taxonomy.parquet", compression="zstd")
-        (draft / "manifest.json").write_text(manifest.text(), encoding="utf-8")
+        figured = _write_rest(draft, work, taxonomy_table(labels.named), measured)
         clock.step("audit")
-        result = audit_on_spark(work, draft, Owned(rows, grounded.taxonomy, written))
+        owned = Owned(rows, grounded.taxonomy, written, labels.named.renamed)
+        result = audit_on_spark(work, draft, owned, figured)
         clock.step("write")
-        if job.private_map is not None:
-            write_map(
-                job.private_map, gathered, written, map_notes(job, reading.found.format), force=job.force
-            )
+        for file in map_draft:
+            notes = notes_with(map_notes(job, reading.found.format), labels.named.renamed, draft)
+            write_map(file, gathered, written, notes)
     return SparkOutcome(
-        manifest,
+        job.method,
+        settings.spelled,
+        claim,
+        counts,
+        losses,
+        account_for_owner(job.method, counts, grounded.transactions, grounded.taxonomy),
         result,
         gathered.summary,
         reading.rejected,
-        _write_rejects(job, reading),
+        rejects_file,
         grounded.listed,
         grounded.unlisted,
         clock.seconds,
         job.out,
     )
+
+
+def _finals(job: Job) -> list[tuple[Path, Callable[[Path], bool] | None]]:
+    """Return the final names, the release last, and what may be replaced there."""
+    release = (job.out, is_release if job.force else None)
+    if job.private_map is None:
+        return [release]
+    return [(job.private_map, is_map if job.force else None), release]
+
+
+class Measured(NamedTuple):
+    """What was counted and measured, before it is written down."""
+
+    settings: Settings
+    claim: Claim
+    counts: Counts
+    losses: Losses
+    lengths: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+
+
+def _write_rest(draft: Path, work: Work, table: pa.Table, measured: Measured) -> Figured:
+    """Write taxonomy, manifest and report beside the records; return what was measured, as the manifest spells it."""
+    files = part_files(draft / "records.parquet")
+    digest = Digest()
+    for part in on_executors(work)(read_part, files):
+        digest.merge(part.digest)
+    names = zip(table["label"].to_pylist(), table["exact"].to_pylist(), strict=True)
+    levels = dict(zip(names, table["level"].to_pylist(), strict=True))
+    lengths = bins_of_lengths(*measured.lengths, measured.claim.least)
+    figures = figures_of(measured.losses, None, None, lengths)
+    silent = measured.counts.withheld  # each is a person's, or a basket
+    told = published_counts(measured.counts, measured.claim, *digest.means(levels), silent_people=silent)
+    manifest = manifest_of(measured.settings, measured.claim, told, figures)
+    write_taxonomy(draft / "taxonomy.parquet", table)
+    (draft / "manifest.json").write_text(manifest.text(), encoding="utf-8")
+    (draft / "report.html").write_text(render_report(manifest, digest, levels), encoding="utf-8")
+    return Figured(msgspec.to_builtins(figures), told.withheld)
 
 
 def _placed(
@@ -196,10 +248,11 @@ def _placed(
         raise BadInputError(nothing_left(reading.name, reading.found.format, reading.kept))
     clock.step("taxonomy")
     default = "balanced:5" if reading.is_baskets or items == "queries" else "wordnet"
-    grounded = open_taxonomy(job.taxonomy or default, gathered.without_rows, unlisted=job.unlisted)
+    source = job.taxonomy or default
+    grounded = open_taxonomy(source, gathered.without_rows, unlisted=unlisted_by(job, items, source))
     rows = place_rows(work, gathered, grounded)
     filled = rows.count()
-    if job.k > filled:
+    if job.k is not None and job.k > filled:
         raise BadInputError(
             f"k must be at most {filled:,}, the number of records that hold anything (got {job.k})"
         )
@@ -215,27 +268,16 @@ def _write_rejects(job: Job, reading: Reading) -> Path | None:
     return path
 
 
-def _manifest(job: Job, reading: Reading, grounded: Grounded, counts: Counts, losses: Losses) -> Manifest:
-    """Return what the release says of itself; what a cluster does not measure is not in it."""
-    own = read_parameters(job.method, job.parameters)
+def _settings(job: Job, reading: Reading, grounded: Grounded) -> Settings:
+    """Return the parameters as a manifest names them."""
+    items = choose_items(job.items, is_baskets=reading.is_baskets)
     how = {
-        "items": choose_items(job.items, is_baskets=reading.is_baskets),
-        "unit": job.unit,
+        "k": job.k,
+        "seed": job.seed,
+        "unit": "record" if reading.is_baskets else "user",
+        "taxonomy": taxonomy_name(grounded.taxonomy.name),
+        "items": items,
         "sets": job.sets,
-        "taxonomy": grounded.taxonomy.name,
-        "unlisted": job.unlisted,
+        "unlisted": unlisted_by(job, items, grounded.taxonomy.name),
     }
-    steps = account_of(job.method, counts, grounded.transactions, grounded.taxonomy)
-    claim = Claim(PROMISES[job.method], job.k, "record" if reading.is_baskets else "user")
-    return Manifest(
-        format=RELEASE_FORMAT,
-        incrowd=__version__,
-        method=job.method,
-        parameters={"k": job.k, "seed": job.seed, **own, **how},
-        claim=SpelledClaim.of(claim),
-        counts=counts,
-        losses=msgspec.structs.asdict(losses),
-        utility={},
-        bound=None,
-        account=[f"{number}. {step}" for number, step in enumerate(steps, 1)],
-    )
+    return read_settings(job.method, {**how, **read_parameters(job.method, job.parameters)})
