@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from incrowd.record_table import Label
 from incrowd.taxonomy.ground import UNRELATED
 from incrowd.taxonomy.tree import Taxonomy
 
@@ -22,6 +23,7 @@ __all__ = [
     "TAXONOMY_SCHEMA",
     "PublishedNodes",
     "above",
+    "levels_of",
     "published_nodes",
     "sorted_table",
     "taxonomy_table",
@@ -159,6 +161,12 @@ def taxonomy_table(named: PublishedNodes, listed: Bools | None = None) -> pa.Tab
     columns = [named.labels, pa.array(named.exact), parents, pa.array(named.level, pa.int32()), leaves]
     table = pa.table(columns, schema=TAXONOMY_SCHEMA)
     return sorted_table(table if listed is None else table.filter(pa.array(listed)))
+
+
+def levels_of(table: pa.Table) -> dict[Label, int]:
+    """Return the level of each label of a published taxonomy."""
+    label, exact, level = (table[name].to_pylist() for name in ("label", "exact", "level"))
+    return dict(zip(zip(label, exact, strict=True), level, strict=True))
 
 
 def sorted_table(table: pa.Table) -> pa.Table:

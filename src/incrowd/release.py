@@ -26,6 +26,7 @@ from incrowd.metrics import Bound, Losses, Utility, bound_of, measure_losses, me
 from incrowd.noisy_list import ListParameters, NoisyList, write_list
 from incrowd.private_map import check_map, is_map, notes_with, write_map
 from incrowd.promises import Settings, read_settings, taxonomy_name
+from incrowd.published import levels_of
 from incrowd.record_table import RECORDS_SCHEMA, Label
 from incrowd.records import Entries, Records, entries_of, published_taxonomy, records_of
 from incrowd.release_files import RELEASE_FILES
@@ -93,10 +94,7 @@ class Release:
     @cached_property
     def levels(self) -> dict[Label, int]:
         """The level of each published label, and of all above them, in the published taxonomy."""
-        label, exact, level = (
-            self.published_taxonomy[name].to_pylist() for name in ("label", "exact", "level")
-        )
-        return dict(zip(zip(label, exact, strict=True), level, strict=True))
+        return levels_of(self.published_taxonomy)
 
     @cached_property
     def losses(self) -> Losses:

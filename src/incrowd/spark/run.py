@@ -38,7 +38,7 @@ from incrowd.metrics import Losses
 from incrowd.parts import part_files, read_part
 from incrowd.private_map import check_map, is_map, notes_with
 from incrowd.promises import Settings, promised, read_settings, taxonomy_name
-from incrowd.published import taxonomy_table
+from incrowd.published import levels_of, taxonomy_table
 from incrowd.release import check_out, is_release
 from incrowd.release_manifest import (
     Counts,
@@ -222,8 +222,7 @@ def _write_rest(draft: Path, work: Work, table: pa.Table, measured: Measured) ->
     digest = Digest()
     for part in on_executors(work)(read_part, files):
         digest.merge(part.digest)
-    names = zip(table["label"].to_pylist(), table["exact"].to_pylist(), strict=True)
-    levels = dict(zip(names, table["level"].to_pylist(), strict=True))
+    levels = levels_of(table)
     lengths = bins_of_lengths(*measured.lengths, measured.claim.least)
     figures = figures_of(measured.losses, None, None, lengths)
     silent = measured.counts.withheld  # each is a person's, or a basket

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["clean_texts"]
+__all__ = ["bytes_of", "clean_texts", "rows_with"]
 
 # Control characters that part words; tabs and line ends stay as they are.
 _BLANK = r"[\v\f\x{85}]"
@@ -52,15 +52,32 @@ def _composed(texts: pa.StringArray) -> pa.StringArray:
 def _odd_rows(texts: pa.StringArray) -> npt.NDArray[np.bool_]:
     """Mark the rows with anything but printable ASCII, tabs and line ends."""
     rows = np.zeros(len(texts), dtype=np.bool_)
-    _, offsets_buffer, bytes_buffer = texts.buffers()
-    if bytes_buffer is None or not len(texts):
-        return rows
-    offsets = np.frombuffer(offsets_buffer, np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    characters = np.frombuffer(bytes_buffer, np.uint8)[offsets[0] : offsets[-1]]
+    characters = bytes_of(texts)
     # The least and the largest byte are found many times faster than all the odd ones.
     if characters.min(initial=_FIRST) >= _FIRST and characters.max(initial=_FIRST) <= _LAST:
         return rows
     places = np.flatnonzero((characters < _FIRST) | (characters > _LAST))
     places = places[~np.isin(characters[places], np.frombuffer(b"\t\n\r", np.uint8))]
-    rows[np.searchsorted(offsets, places + offsets[0], side="right") - 1] = True
+    rows[rows_with(texts, places)] = True
     return rows
+
+
+def bytes_of(texts: pa.StringArray) -> npt.NDArray[np.uint8]:
+    """Return the bytes of all texts, one behind another."""
+    data = texts.buffers()[2]
+    if data is None or not len(texts):
+        return np.empty(0, np.uint8)
+    offsets = _offsets(texts)
+    return np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]]
+
+
+def rows_with(texts: pa.StringArray, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the rows that some places in `bytes_of` the texts belong to."""
+    if not len(places):
+        return np.empty(0, np.int64)
+    offsets = _offsets(texts)
+    return np.asarray(np.searchsorted(offsets, places + offsets[0], side="right") - 1)
+
+
+def _offsets(texts: pa.StringArray) -> npt.NDArray[np.int32]:
+    return np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.text.clean import bytes_of, rows_with
 from incrowd.text.lexicon import lexicon
 
 __all__ = [
@@ -145,15 +146,11 @@ def _are_stop_words(words: pa.StringArray) -> npt.NDArray[np.bool_]:
 def _rows_beyond_plain_ascii(texts: pa.StringArray) -> npt.NDArray[np.bool_]:
     """Mark the rows with anything but single blanks and printable ASCII, by one look at the bytes of all."""
     rows = np.zeros(len(texts), dtype=np.bool_)
-    _, offsets_buffer, bytes_buffer = texts.buffers()
-    if bytes_buffer is None or not len(texts):
-        return rows
-    offsets = np.frombuffer(offsets_buffer, np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    characters = np.frombuffer(bytes_buffer, np.uint8)[offsets[0] : offsets[-1]]
+    characters = bytes_of(texts)
     odd = (characters < ord(" ")) | (characters > ord("~"))
     blank = characters == ord(" ")
     odd[1:] |= blank[1:] & blank[:-1]
-    rows[np.searchsorted(offsets, np.flatnonzero(odd) + offsets[0], side="right") - 1] = True
+    rows[rows_with(texts, np.flatnonzero(odd))] = True
     return rows
 
 
