@@ -60,7 +60,7 @@ def test_the_paper_s_example(table, strategy):
 
 
 def test_the_whole_of_json(table):
-    assert decided(table) == {
+    assert decided(table, "--strategy", "worst-fit") == {
         "refused": False,
         "sent": {"Loan": "$20k"},
         "coarser": [],
@@ -73,7 +73,7 @@ def test_the_whole_of_json(table):
 
 
 def test_what_a_person_reads(table):
-    ran = call("generalize", table, "--query", ASKED, "--protect", "Income:g=2")
+    ran = call("generalize", table, "--query", ASKED, "--protect", "Income:g=2", "--strategy", "worst-fit")
     assert (ran.code, ran.err) == (0, "")
     lines = [line.split() for line in ran.out.splitlines()]
     assert lines[0][:2] == ["Generalized", "(Race,"]
@@ -90,9 +90,8 @@ def test_what_may_be_sent_as_it_is(table):
 
 
 def test_l_and_several_to_protect(table):
-    ran = call(
-        "generalize", table, "--query", ASKED, "--protect", "Income:l=3", "--protect", "County:g=2", "--json"
-    )
+    rules = ("--protect", "Income:l=3", "--protect", "County:g=2")
+    ran = call("generalize", table, "--query", ASKED, *rules, "--strategy", "worst-fit", "--json")
     guesses = ran.json["guesses"]
     assert {name: guess["needed"] for name, guess in guesses.items()} == {"Income": "2", "County": "2"}
     assert ran.json["sent"] == {"Loan": "$20k"}
@@ -162,9 +161,16 @@ def test_a_ladder(table, tmp_path):
 
 def test_strict_looks_at_the_names_alone(table):
     asked = [f"Race={race},Gender={gender}" for race in ("Black", "White") for gender in ("Female", "Male")]
-    kept = [tuple(decided(table, "--strict", query=query)["sent"]) for query in asked]
-    assert len(set(kept)) == 1
-    assert decided(table, "--strict", query=asked[0])["strategy"] == "strict"
+    for options in ((), ("--strategy", "strict")):
+        kept = [tuple(decided(table, *options, query=query)["sent"]) for query in asked]
+        assert len(set(kept)) == 1
+        assert decided(table, *options, query=asked[0])["strategy"] == "strict"
+
+
+def test_the_option_that_is_gone_says_what_to_use(table):
+    assert refusal(table, "--strict").endswith(
+        "--strict is gone: strict is a strategy and the default; use --strategy strict"
+    )
 
 
 def test_random_fit_draws_the_same_again(table, tmp_path):
@@ -175,7 +181,8 @@ def test_random_fit_draws_the_same_again(table, tmp_path):
 
 
 def test_only_some_attributes(table):
-    assert decided(table, "--attributes", "Race, Income", query="Race=White")["sent"] == {"Race": "White"}
+    options = ("--attributes", "Race, Income", "--strategy", "worst-fit")
+    assert decided(table, *options, query="Race=White")["sent"] == {"Race": "White"}
     assert "'Loan'" in refusal(table, "--attributes", "Race,Income", query="Loan=$20k")
     assert "'Income'" in refusal(table, "--attributes", "Race,Loan")
 
@@ -274,7 +281,7 @@ def test_a_rule_that_is_none(table, rule):
 
 
 def test_a_strategy_that_is_none_and_a_key_that_is_missing(table, tmp_path):
-    assert "must be one of brute-force" in refusal(table, "--strategy", "best")
+    assert "must be one of strict, brute-force" in refusal(table, "--strategy", "best")
     short = tmp_path / "short.key"
     short.write_text("tooshort\n", encoding="utf-8")
     for options in ((), ("--secret", short)):

@@ -17,6 +17,7 @@ import pytest
 from incrowd.online import STRATEGIES, decide, encode, fixed_codes, parse_policies, schema_of
 from incrowd.online.counters import Scan
 from incrowd.online.ledger import Ledger
+from incrowd.online.ledgermaking import create_ledger
 from incrowd.online.linked import linked_lattices, stored, told_nodes
 from incrowd.online.made import made_loans
 
@@ -44,6 +45,12 @@ def answer(query, disclosed, *, strategy="worst-fit", user=""):
     fixed = fixed_codes(query, SCHEMA, POLICIES)
     lattices = linked_lattices(COUNTER, fixed, ["income"], told_nodes(disclosed, SCHEMA))
     return decide(query, SCHEMA, lattices, POLICIES, strategy=strategy, key=KEY, user=user)
+
+
+def new_ledger(folder):
+    file, marker = folder / "ledger.sqlite", folder / "marker"
+    create_ledger(file, marker=marker, secret=KEY)
+    return Ledger(file, marker=marker, secret=KEY, time_to_live=3600.0)
 
 
 def ask_through(ledger, person, query, **options):
@@ -84,7 +91,7 @@ def test_without_the_ledger_two_queries_give_many_away(record_property):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_with_the_ledger_nobody_falls_below_after_five_queries(tmp_path, strategy):
     random_, told = random.Random(2), Counter()
-    with Ledger(tmp_path / "ledger.sqlite", secret=KEY, time_to_live=3600.0) as ledger:
+    with new_ledger(tmp_path) as ledger:
         for row in people(75, seed=2):
             known = {}
             for _ in range(5):
@@ -100,7 +107,7 @@ def test_with_the_ledger_nobody_falls_below_after_five_queries(tmp_path, strateg
 
 def test_asking_random_fit_again_reveals_nothing_new(tmp_path):
     random_ = random.Random(3)
-    with Ledger(tmp_path / "ledger.sqlite", secret=KEY, time_to_live=3600.0) as ledger:
+    with new_ledger(tmp_path) as ledger:
         for row in people(60, seed=3):
             person, query = str(row), own_query(random_, row)
             once = answer(query, NOTHING, strategy="random-fit", user=person)

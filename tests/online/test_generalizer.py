@@ -42,7 +42,9 @@ def counted(table, kind, protected):
 
 
 def ask(query, policies=GMIN_2, table=TABLE, **parameters):
-    return generalize(query, table, policies, **({"key": KEY, "user": "u"} | parameters))
+    return generalize(
+        query, table, policies, **({"strategy": "worst-fit", "key": KEY, "user": "u"} | parameters)
+    )
 
 
 @pytest.mark.parametrize(("strategy", "kept"), PAPER["at_Gmin_2_derived"].items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from incrowd.online.counters import Counter, Sample, Scan, choose_counter, describe
 from incrowd.online.cube import Cube, open_cube, predicted_bytes
-from incrowd.online.decision import Decision
+from incrowd.online.decision import STRICT, Decision
 from incrowd.online.entropy import as_fraction, guess_sum, is_private
 from incrowd.online.generalizer import STRATEGIES, decide, fixed_codes, fixed_state, generalize
 from incrowd.online.lattice import Lattice, build_lattice
@@ -13,6 +13,7 @@ from incrowd.online.schema import Attribute, AuxiliaryTable, Node, Schema, encod
 
 __all__ = [
     "STRATEGIES",
+    "STRICT",
     "Attribute",
     "AuxiliaryTable",
     "Counter",

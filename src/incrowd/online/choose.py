@@ -12,8 +12,6 @@ has the lowest rungs on the attributes first in the schema.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,8 +26,10 @@ __all__ = [
     "RANDOM_FIT",
     "TOO_LARGE",
     "WORST_FIT",
+    "chances",
     "choose",
-    "gather",
+    "choose_each",
+    "easiest",
     "only_if_private",
 ]
 
@@ -49,65 +49,51 @@ TOO_LARGE = -2
 
 
 @kernel
-def gather(  # noqa: PLR0917 - kernels take arrays by position
-    asked: int,
-    told: int,
+def easiest(
+    totals: NDArray[np.int64],
+    guesses: NDArray[np.int64],
     axes: NDArray[np.int64],
-    parents: NDArray[np.int64],
-    totals: NDArray[Any],
-    guesses: NDArray[Any],
-    counts: NDArray[np.int64],
-    row: int,
-) -> None:
-    """Read the counts of all states of a query out of a cube.
+    rungs: NDArray[np.int64],
+    nothing: int,
+) -> NDArray[np.int64]:
+    """Return for each state the place with the least G among those that may be believed in it; -1 if there is none.
 
-    A cell of the cube has a node for each axis; `asked` and `told` are cells, with "don't care" (the last
-    node) on the axes of which nothing is said. `axes` has for each axis, in the schema's order, its step in
-    the cube, its number of nodes, and where its part of `parents` begins: the node one rung up of each node.
-    Fills row 0 of `counts` (of one lattice) with the totals and row `row` with the guesses, 0 where asked and told exclude
-    each other.
+    Places have counts, in C order of their rungs. `axes` has for each attribute its rungs there, the number of
+    beliefs, and its rungs in the states; `rungs` has one after the other, attribute by attribute and belief by
+    belief, the rung that is believed for each rung of the states, -1 if there is no such belief. Beliefs of
+    different attributes combine freely, so the least over all combinations is found one attribute at a time.
+    `nothing` is the place where nothing at all is known, which is no belief; -1 if there is none.
     """
-    cells, steps = counts[0, row], counts[0, 0]
-    cells[0] = 0
-    states = 1
+    places = np.arange(len(totals))
+    if nothing >= 0:
+        places[nothing] = -1
+    outer, start = 1, 0
     for axis in range(axes.shape[0]):
-        step, length, start = axes[axis, 0], axes[axis, 1], axes[axis, 2]
-        known = told // step % length
-        node = asked // step % length
-        steps[0] = node * step
-        rungs = 1
-        while node != length - 1:
-            node = parents[start + node]
-            steps[rungs] = node * step
-            rungs += 1
-        if known != length - 1:
-            for rung in range(rungs):
-                steps[rung] = _finer(steps[rung] // step, known, length - 1, start, parents) * step
-        # From the back, in place: no number is written over before it is read.
-        for state in range(states - 1, -1, -1):
-            before = cells[state]
-            for rung in range(rungs - 1, -1, -1):
-                excluded = before < 0 or steps[rung] < 0
-                cells[state * rungs + rung] = -1 if excluded else before + steps[rung]
-        states *= rungs
-    for state in range(states):
-        cell = cells[state]
-        counts[0, 0, state] = totals[cell] if cell >= 0 else 0
-        counts[0, row, state] = guesses[cell] if cell >= 0 else 0
+        size, beliefs, states = axes[axis, 0], axes[axis, 1], axes[axis, 2]
+        inner = len(places) // (outer * size)
+        found = np.full(outer * states * inner, -1)
+        for belief in range(beliefs):
+            for cell in range(len(found)):
+                rung = rungs[start + belief * states + cell // inner % states]
+                place = (
+                    places[(cell // (inner * states) * size + rung) * inner + cell % inner]
+                    if rung >= 0
+                    else -1
+                )
+                if place >= 0 and (found[cell] < 0 or _is_easier(totals, guesses, place, found[cell])):
+                    found[cell] = place
+        places = found
+        start += beliefs * states
+        outer *= states
+    return places
 
 
 @helper
-def _finer(one: int, other: int, last: int, start: int, parents: NDArray[np.int64]) -> int:
-    """Return the lower of two nodes of which one is above the other or the same; -1 if they exclude each other."""
-    above = one
-    while above not in (other, last):
-        above = parents[start + above]
-    if above == other:
-        return one
-    above = other
-    while above not in (one, last):
-        above = parents[start + above]
-    return other if above == one else -1
+def _is_easier(totals: NDArray[np.int64], guesses: NDArray[np.int64], one: int, other: int) -> bool:
+    """Tell whether G of one place is less than that of another one; without rows it is 0."""
+    if totals[one] == 0 or totals[other] == 0:
+        return bool(totals[other] > 0)
+    return bool(_compared(guesses[one], totals[one], guesses[other], totals[other]) < 0)
 
 
 @kernel
@@ -144,6 +130,59 @@ def only_if_private(counts: NDArray[np.int64], minima: NDArray[np.int64], state:
         return TOO_LARGE
     scores = _scores(counts, minima)
     return state if scores[state, 0] >= scores[state, 1] else NONE
+
+
+@kernel
+def choose_each(
+    counts: NDArray[np.int64], sizes: NDArray[np.int64], minima: NDArray[np.int64], strategy: int
+) -> NDArray[np.int64]:
+    """Return the state to send for each of many queries; `counts` is (totals, guesses) x states x queries."""
+    states = np.empty(counts.shape[2], np.int64)
+    draws = np.zeros(0, np.uint32)
+    one = np.empty((1, counts.shape[0], counts.shape[1]), np.int64)
+    for query in range(counts.shape[2]):
+        one[0] = counts[:, :, query]
+        states[query], _ = choose(one, sizes, minima, strategy, draws)
+    return states
+
+
+@kernel
+def chances(
+    counts: NDArray[np.int64], sizes: NDArray[np.int64], minima: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return queries x states: how likely random-fit sends each state, to who does not know the key.
+
+    Where nothing is private a query has no chances; `counts` as in `choose_each`, small enough for 64 bits.
+    """
+    found = np.zeros((counts.shape[2], counts.shape[1]), np.float64)
+    one = np.empty((1, counts.shape[0], counts.shape[1]), np.int64)
+    for query in range(counts.shape[2]):
+        one[0] = counts[:, :, query]
+        _spread(found[query], _scores(one, minima), sizes)
+    return found
+
+
+@helper
+def _spread(found: NDArray[np.float64], scores: NDArray[np.int64], sizes: NDArray[np.int64]) -> None:
+    """Let the chance of each state that is not private go on to the states one rung up, in equal parts."""
+    found[0] = 1.0
+    last = len(found) - 1
+    for state in range(last + 1):  # a rung up has a greater number
+        chance = found[state]
+        if chance == 0.0 or scores[state, 0] >= scores[state, 1]:
+            continue
+        found[state] = 0.0
+        if state == last:
+            best = _least_private(scores, sizes)
+            if best != NONE:
+                found[best] += chance
+            continue
+        ways = _ways_up(state, sizes)
+        stride = 1
+        for place in range(len(sizes) - 1, -1, -1):
+            if state // stride % sizes[place] < sizes[place] - 1:
+                found[state + stride] += chance / ways
+            stride *= sizes[place]
 
 
 @helper
@@ -277,12 +316,7 @@ def _next_by_score(state: int, scores: NDArray[np.int64], sizes: NDArray[np.int6
 @helper
 def _next_by_chance(state: int, sizes: NDArray[np.int64], draw: int) -> int:
     """Return the state one rung up that a number draws."""
-    ways = 0
-    rest = state
-    for place in range(len(sizes) - 1, -1, -1):
-        ways += int(rest % sizes[place] < sizes[place] - 1)
-        rest //= sizes[place]
-    wanted = np.int64(draw) % ways
+    wanted = np.int64(draw) % _ways_up(state, sizes)
     stride = 1
     for place in range(len(sizes) - 1, -1, -1):
         size = sizes[place]
@@ -292,3 +326,13 @@ def _next_by_chance(state: int, sizes: NDArray[np.int64], draw: int) -> int:
             wanted -= 1
         stride *= size
     return NONE
+
+
+@helper
+def _ways_up(state: int, sizes: NDArray[np.int64]) -> int:
+    """Return how many attributes can go up a rung."""
+    ways = 0
+    for place in range(len(sizes) - 1, -1, -1):
+        ways += int(state % sizes[place] < sizes[place] - 1)
+        state //= sizes[place]
+    return ways

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from incrowd.online.cubelayout import Axis
 from incrowd.online.lattice import Lattice, build_lattice
 from incrowd.online.schema import AuxiliaryTable, Node, Schema
 
-__all__ = ["Counter", "Sample", "SampleSize", "Scan", "choose_counter", "describe", "slack"]
+__all__ = ["Counter", "Sample", "SampleSize", "Scan", "choose_counter", "describe", "only_cell", "slack"]
 
 _NOTHING: Mapping[str, Node] = {}
 
@@ -49,6 +49,26 @@ class Counter(Protocol):
     @property
     def reason(self) -> str:
         """Why this one was chosen."""
+
+    @property
+    def table(self) -> AuxiliaryTable | None:
+        """The whole auxiliary table; None in another process, where it may not be needed."""
+
+    def cell(self, nodes: Mapping[str, Node], protected: Sequence[str]) -> tuple[int, ...]:
+        """Count the rows that agree with nodes of some attributes.
+
+        Parameters
+        ----------
+        nodes
+            The attributes, none of them protected, each with a node below "don't care".
+        protected
+            The attributes whose guessing entropy is wanted.
+
+        Returns
+        -------
+        tuple of int
+            The rows, and for each protected attribute the sum of i * c_i.
+        """
 
     def lattice(
         self, fixed: Mapping[str, int], protected: Sequence[str], told: Mapping[str, Node] = ...
@@ -97,6 +117,15 @@ class Scan:
         self.nbytes = sum(column.nbytes for column in table.columns.values())
         self.reason = reason
         self._table = table
+
+    @property
+    def table(self) -> AuxiliaryTable | None:
+        """The auxiliary table."""
+        return self._table
+
+    def cell(self, nodes: Mapping[str, Node], protected: Sequence[str]) -> tuple[int, ...]:
+        """Count in one pass over the columns."""
+        return only_cell(self.lattice({}, protected, nodes))
 
     def lattice(
         self, fixed: Mapping[str, int], protected: Sequence[str], told: Mapping[str, Node] = _NOTHING
@@ -157,8 +186,17 @@ class Sample:
         self.rows = len(drawn)
         self.nbytes = self._scan.nbytes
         self.reason = reason
+        self.table: AuxiliaryTable | None = table
         self._protected = tuple(protected)
         self._doubt = _all_states(table.schema) + math.log(len(self._protected) / error)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Travel to another process without the rows that were not drawn."""
+        return self.__dict__ | {"table": None}
+
+    def cell(self, nodes: Mapping[str, Node], protected: Sequence[str]) -> tuple[int, ...]:
+        """Count among the drawn rows."""
+        return only_cell(self.lattice({}, protected, nodes))
 
     def lattice(
         self, fixed: Mapping[str, int], protected: Sequence[str], told: Mapping[str, Node] = _NOTHING
@@ -177,6 +215,12 @@ class Sample:
             for name, sums in found.guesses.items()
         }
         return Lattice(found.shape, found.totals, bounds)
+
+
+def only_cell(lattice: Lattice) -> tuple[int, ...]:
+    """Return the counts of a lattice of one state."""
+    rows, *guesses = lattice.counts[0, :, 0].tolist()
+    return rows, *guesses
 
 
 def slack(totals: NDArray[np.int64], values: int, doubt: float) -> NDArray[np.int64]:

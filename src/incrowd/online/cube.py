@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import BadInputError
-from incrowd.online.choose import gather
 from incrowd.online.cubebuild import Slab, slabs
+from incrowd.online.cubecells import gather
 from incrowd.online.cubefile import content_digest, cube_path, load_or_build, map_again
 from incrowd.online.cubelayout import Layout, predicted_bytes, slab_bytes
 from incrowd.online.lattice import Lattice, Rungs, check_states
@@ -63,14 +63,24 @@ class Cube:
         A cube for each protected attribute.
     reason
         Why this counter was chosen.
+    table
+        What was counted. It does not travel to another process: what needs it there takes it along.
     """
 
     kind = "cube"
 
-    def __init__(self, schema: Schema, rows: int, faces: Sequence[Face], reason: str = "") -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        rows: int,
+        faces: Sequence[Face],
+        reason: str = "",
+        table: AuxiliaryTable | None = None,
+    ) -> None:
         self.schema = schema
         self.rows = rows
         self.reason = reason
+        self.table = table
         self._faces = {face.layout.protected: face for face in faces}
         self._views: dict[tuple[tuple[str, ...], tuple[str, ...]], _View] = {}
 
@@ -83,6 +93,23 @@ class Cube:
     def protected(self) -> tuple[str, ...]:
         """The attributes that have a cube."""
         return tuple(self._faces)
+
+    def cell(self, nodes: Mapping[str, Node], protected: Sequence[str]) -> tuple[int, ...]:
+        """Look up one cell. See `incrowd.online.counters.Counter`."""
+        counts: tuple[int, ...] = ()
+        for name in protected:
+            face = self._face(name)
+            place = face.cell(nodes)
+            if not counts:
+                counts = (face.totals.item(place),)
+            counts += (face.guesses.item(place),)
+        return counts
+
+    def _face(self, name: str) -> Face:
+        face = self._faces.get(name)
+        if face is None:
+            raise BadInputError(f"attribute '{name}' has no cube; protect {', '.join(self._faces)}")
+        return face
 
     def lattice(
         self, fixed: Mapping[str, int], protected: Sequence[str], told: Mapping[str, Node] = _NOTHING
@@ -109,9 +136,7 @@ class Cube:
         check_states(math.prod(shape), len(names))
         sides = []
         for name in protected:
-            face = self._faces.get(name)
-            if face is None:
-                raise BadInputError(f"attribute '{name}' has no cube; protect {', '.join(self._faces)}")
+            face = self._face(name)
             start = face.cell(dict.fromkeys(names, (0, 0)))
             sides.append((face, start, tuple(face.steps[each] for each in names)))
         if len(self._views) >= _MOST_VIEWS:
@@ -121,7 +146,7 @@ class Cube:
         return view
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_views": {}}
+        return self.__dict__ | {"_views": {}, "table": None}
 
 
 class Face:
@@ -145,7 +170,10 @@ class Face:
         self.layout = layout
         self.everything = layout.cells - 1  # the cell with "don't care" on every axis
         self.steps = {axis.name: axis.step for axis in layout.axes}
-        self._axis = {axis.name: axis for axis in layout.axes}
+        # For each attribute, rung and value how many cells its node is before "don't care".
+        self._before = {
+            axis.name: ((axis.length - 1 - axis.nodes) * axis.step).tolist() for axis in layout.axes
+        }
         self.axes, self.parents = _geometry(schema, layout)
         self.totals, self.guesses = numbers
         self._file = file
@@ -154,12 +182,12 @@ class Face:
         """Return the cell with some nodes, and "don't care" on the other axes."""
         cell = self.everything
         for name, (code, rung) in nodes.items():
-            axis = self._axis.get(name)
-            if axis is None:
+            before = self._before.get(name)
+            if before is None:
                 raise BadInputError(
                     f"attribute '{name}' is protected: its cube cannot count rows by it; do not fix or tell it"
                 )
-            cell -= (axis.length - 1 - int(axis.nodes[rung, code])) * axis.step
+            cell -= before[rung][code]
         return cell
 
     def __getstate__(self) -> dict[str, Any]:
@@ -209,7 +237,7 @@ def open_cube(
             path = cube_path(directory, table, name)
             numbers, fingerprint = load_or_build(path, table, layout, content)
             faces.append(Face(table.schema, layout, numbers, (path, fingerprint)))
-    return Cube(table.schema, table.rows, faces, reason)
+    return Cube(table.schema, table.rows, faces, reason, table)
 
 
 def _in_memory(table: AuxiliaryTable, layout: Layout) -> Slab:

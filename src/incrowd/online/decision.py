@@ -4,17 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Generic, NoReturn, TypeVar, overload
+from typing import Any, Generic, NoReturn, Protocol, TypeVar, overload
 
-from incrowd.online.lattice import Lattice
+from incrowd.online.lattice import Rungs
 from incrowd.online.schema import Node
 
-__all__ = ["STRICT", "Decision"]
+__all__ = ["STRICT", "Counted", "Decision"]
 
 STRICT = "strict"
-"""The strategy of a decision on a state that was fixed in advance."""
+"""The strategy that fixes by the names of a query's attributes what is kept of it."""
 
 T = TypeVar("T")
+
+
+class Counted(Protocol):
+    """Knows the states of a query; state 0 is the query itself, without its protected attributes."""
+
+    def rungs(self, state: int) -> Rungs:
+        """Return the rung of each fixed attribute."""
+
+    def rows(self, state: int) -> int:
+        """Return how many rows match."""
+
+    def entropies(self, state: int) -> Mapping[str, Fraction]:
+        """Return G by protected attribute, the least of all ways to look at the state."""
 
 
 class _Lazy(Generic[T]):
@@ -57,15 +70,15 @@ class Decision:
         The attributes that the query fixes and that may be sent, in the schema's order, with their values' codes.
     hidden
         The protected attributes that the query fixes.
-    lattices
-        All states of the query, one lattice for each way to look at it; the first is the query by itself.
+    counted
+        What knows the states of the query.
     state
         The state to send; None is a refusal.
     ran_out
         Whether a greedy strategy ran out of attributes, so that brute force found the state.
     """
 
-    __slots__ = ("_fixed", "_hidden", "_lattices", "_ran_out", "_state", "_strategy", "_values", "known")
+    __slots__ = ("_counted", "_fixed", "_hidden", "_ran_out", "_state", "_strategy", "_values", "known")
 
     def __init__(
         self,
@@ -73,7 +86,7 @@ class Decision:
         values: Mapping[str, Sequence[Sequence[Any]]],
         fixed: Mapping[str, int],
         hidden: Sequence[str],
-        lattices: Sequence[Lattice],
+        counted: Counted,
         *,
         state: int | None,
         ran_out: bool = False,
@@ -82,7 +95,7 @@ class Decision:
         self._values = values
         self._fixed = fixed
         self._hidden = hidden
-        self._lattices = lattices
+        self._counted = counted
         self._state = state
         self._ran_out = ran_out
         self.known: dict[str, Any] = {}
@@ -91,6 +104,11 @@ class Decision:
     def strategy(self) -> str:
         """The strategy that was asked for."""
         return self._strategy
+
+    @property
+    def state(self) -> int | None:
+        """The number of the state that is sent, among all states of queries that fix the same attributes; None: refused."""
+        return self._state
 
     @property
     def refused(self) -> bool:
@@ -102,7 +120,7 @@ class Decision:
         """Return for each attribute that is sent its value's code and its rung."""
         if self._state is None:
             return {}
-        rungs = self._lattices[0].rungs(self._state)
+        rungs = self._counted.rungs(self._state)
         values = self._values
         nodes = zip(self._fixed.items(), rungs, strict=True)
         return {name: (code, rung) for (name, code), rung in nodes if rung < len(values[name])}
@@ -115,7 +133,7 @@ class Decision:
         # Not by way of the nodes: everybody wants this, and at once.
         kept = {}
         values = self._values
-        for name, rung in zip(self._fixed, self._lattices[0].rungs(self._state), strict=True):
+        for name, rung in zip(self._fixed, self._counted.rungs(self._state), strict=True):
             scale = values[name]
             if rung < len(scale):
                 kept[name] = scale[rung][self._fixed[name]]
@@ -135,29 +153,32 @@ class Decision:
     @_Lazy
     def entropy_before(self) -> Mapping[str, Fraction]:
         """Return G by protected attribute of the query without its protected attributes, the least of all lattices."""
-        return self._entropies(0)
+        return self._counted.entropies(0)
 
     @_Lazy
     def entropy_after(self) -> Mapping[str, Fraction]:
         """Return G by protected attribute of the query to send, the least of all lattices; empty if refused."""
-        return {} if self._state is None else self._entropies(self._state)
+        return {} if self._state is None else self._counted.entropies(self._state)
 
     @_Lazy
     def rows_before(self) -> int:
         """Return the rows of the auxiliary table that match the query without its protected attributes."""
-        return int(self._lattices[0].totals[0])
+        return self._counted.rows(0)
 
     @_Lazy
     def rows_after(self) -> int:
         """Return the rows of the auxiliary table that match the query to send; 0 if refused."""
-        return 0 if self._state is None else int(self._lattices[0].totals[self._state])
+        return 0 if self._state is None else self._counted.rows(self._state)
 
     @_Lazy
     def reason(self) -> str:
         """Return a sentence that says why. It names attributes and no values."""
         if self.refused:
             if self.strategy == STRICT:
-                return "Refused: what is kept of all such queries is too easy to guess from here, so nothing is sent."
+                return (
+                    "Refused: what is kept of all such queries is too easy to guess from here, so nothing is sent; "
+                    "a query for fewer attributes may be."
+                )
             return "Refused: no generalization of the query is hard enough to guess from, so nothing is sent."
         coarser = [name for name, rung in self.rungs.items() if rung]
         if not self.dropped and not coarser:
@@ -173,11 +194,6 @@ class Decision:
             return self.reason
         sent = ", ".join(f"{name} = {value}" for name, value in self.kept.items())
         return f"{self.reason} Sent: {sent or 'a query for everything'}."
-
-    def _entropies(self, state: int) -> dict[str, Fraction]:
-        rungs = self._lattices[0].rungs(state)
-        found = [lattice.entropies(rungs) for lattice in self._lattices]
-        return {name: min(each[name] for each in found) for name in found[0]}
 
     def _shown(self) -> tuple[tuple[str, object], ...]:
         names = ("strategy", "refused", "rungs", "dropped", "entropy_before", "entropy_after")

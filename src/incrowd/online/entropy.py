@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,7 @@ def is_private(guesses: int, total: int, minimum: Fraction) -> bool:
     return total > 0 and guesses * minimum.denominator >= minimum.numerator * total
 
 
+@lru_cache(maxsize=1 << 14)
 def as_fraction(guesses: int, total: int) -> Fraction:
-    """Return G; 0 if there are no rows."""
+    """Return G; 0 if there are no rows. The same few cells are looked at again and again."""
     return Fraction(guesses, total) if total else Fraction(0)

@@ -1,6 +1,10 @@
 """Say less: turn a query into one from which the protected attributes cannot be guessed.
 
-Protected attributes are dropped first, always. Of what is left, a strategy chooses what to take up a rung of its
+Protected attributes are dropped first, always. Strategy strict, the default, then keeps of all queries that fix the
+same attributes the same (`incrowd.online.strict`). The others look at the query's values, so that a provider who knows
+the algorithm learns from what was dropped: how much, `incrowd.online.minimality` says.
+
+Of what is left, such a strategy chooses what to take up a rung of its
 ladder (without a ladder: to drop) until every policy holds. G is not monotone, so a greedy strategy may run
 out of attributes: then brute force is tried. If no generalization holds, the query is refused.
 
@@ -24,22 +28,22 @@ from incrowd.errors import BadInputError, check_choice
 from incrowd.online.choose import NONE, NUMBERS, RANDOM_FIT, TOO_LARGE, choose, only_if_private
 from incrowd.online.counters import Counter, Scan
 from incrowd.online.decision import STRICT, Decision
-from incrowd.online.lattice import Lattice, Rungs
+from incrowd.online.lattice import Lattice, Lattices, Rungs
+from incrowd.online.plan import Plan, plan_of
 from incrowd.online.policy import Policy
-from incrowd.online.schema import Attribute, AuxiliaryTable, Schema, text_of
+from incrowd.online.schema import AuxiliaryTable, Schema, text_of
+from incrowd.online.settle import settle
+from incrowd.online.strict import strict_choice
 
 __all__ = ["LEAST_KEY", "STRATEGIES", "Decision", "decide", "fixed_codes", "fixed_state", "generalize"]
 
 STRATEGIES = tuple(NUMBERS)
+"""The strategies that look at a query's values; strict is not among them."""
 LEAST_KEY = 16
 """The fewest bytes of a key: shorter ones can be tried out."""
 
-_LARGEST = 2**63 - 1
-_MOST_PLANS = 256
 _DRAW = np.dtype(">u4")
 _NO_DRAWS = np.zeros(0, dtype=np.uint32)
-
-Lookups = tuple[tuple[str, dict[str, int], Attribute], ...]
 
 
 def generalize(
@@ -47,7 +51,7 @@ def generalize(
     counter: Counter | AuxiliaryTable,
     policies: Sequence[Policy],
     *,
-    strategy: str = "worst-fit",
+    strategy: str = STRICT,
     key: bytes = b"",
     user: str = "",
 ) -> Decision:
@@ -62,17 +66,19 @@ def generalize(
     policies
         What to protect, at least one; all must hold.
     strategy
-        One of `STRATEGIES`.
+        "strict" or one of `STRATEGIES`.
     key, user
         What random-fit draws from, together with the query: asked again, the same person gets the same
         choice, and nobody without the key can foretell it.
     """
     if isinstance(counter, AuxiliaryTable):
         counter = Scan(counter)
-    plan = _plan(counter.schema, policies)
-    fixed, hidden = plan.codes(query)
-    lattice = counter.lattice(fixed, plan.protected)
-    return _decide(plan, fixed, hidden, (lattice,), (strategy, key, user))
+    plan = plan_of(counter.schema, policies)
+    codes = plan.codes(query)
+    if strategy == STRICT:
+        return settle(plan, codes, counter, strict_choice(counter.table, policies).rungs_for(tuple(codes[0])))
+    check_choice("strategy", strategy, (STRICT, *STRATEGIES))
+    return _decide(plan, *codes, (counter.lattice(codes[0], plan.protected),), (strategy, key, user))
 
 
 def decide(
@@ -81,16 +87,16 @@ def decide(
     lattices: Sequence[Lattice],
     policies: Sequence[Policy],
     *,
-    strategy: str = "worst-fit",
+    strategy: str,
     key: bytes = b"",
     user: str = "",
 ) -> Decision:
-    """Decide as `generalize` does, over lattices of the query that are already there.
+    """Decide as `generalize` does by one of `STRATEGIES`, over lattices of the query that are already there.
 
     They have one shape: the query by itself, and the query together with what was told before, say. A state
     is private only if it is in all of them; its score is the least.
     """
-    plan = _plan(schema, policies)
+    plan = plan_of(schema, policies)
     return _decide(plan, *plan.codes(query), lattices, (strategy, key, user))
 
 
@@ -110,7 +116,7 @@ def fixed_state(
     rungs
         The rung of each attribute that the query fixes and that is not protected, in the schema's order.
     """
-    plan = _plan(schema, policies)
+    plan = plan_of(schema, policies)
     fixed, hidden = plan.codes(query)
     shape = lattices[0].shape
     if len(rungs) != len(shape) or not all(0 <= rung < size for rung, size in zip(rungs, shape, strict=True)):
@@ -118,102 +124,17 @@ def fixed_state(
     state = only_if_private(plan.counts(lattices), plan.minima, lattices[0].state(rungs))
     if state == TOO_LARGE:
         raise plan.too_many_digits()
-    return Decision(STRICT, plan.values, fixed, hidden, lattices, state=None if state == NONE else state)
+    found = None if state == NONE else state
+    return Decision(STRICT, plan.values, fixed, hidden, Lattices(lattices), state=found)
 
 
 def fixed_codes(query: Mapping[str, object], schema: Schema, policies: Sequence[Policy]) -> dict[str, int]:
     """Return the query's attributes that may be sent, in the schema's order, with their values' codes."""
-    return _plan(schema, policies).codes(query)[0]
-
-
-class _Plan:
-    """What a schema and policies come to, worked out once."""
-
-    def __init__(self, schema: Schema, policies: Sequence[Policy]) -> None:
-        self.schema = schema
-        self.policies = tuple(policies)  # held: as long as they live, nothing else has their identity
-        self.protected = tuple(policy.attribute for policy in policies)
-        if not self.protected or len(set(self.protected)) < len(self.protected):
-            raise BadInputError("policies must protect at least one attribute, and each only once")
-        self.minima = np.array([_minimum(schema, policy) for policy in policies], dtype=np.int64)
-        self.lookups = _lookups(schema)
-        self.values = {each.name: (each.domain, *each.ladder) for each in schema.attributes}
-
-    def codes(self, query: Mapping[str, object]) -> tuple[dict[str, int], Sequence[str]]:
-        """Return the codes of the values that may be sent, in the schema's order, and the protected ones' names."""
-        codes = {}
-        for name, by_text, attribute in self.lookups:
-            value = query.get(name)
-            if value is not None:
-                code = by_text.get(value) if value.__class__ is str else None
-                codes[name] = attribute.code(value) if code is None else code
-        if len(codes) < len(query):
-            for name in query:
-                self.schema[name]  # an unknown name is an error, None is "don't care"
-        # A protected value was looked up too: what is no value at all is a mistake to tell of.
-        hidden: tuple[str, ...] = ()
-        for name in self.protected:
-            if name in codes:
-                del codes[name]
-                hidden += (name,)
-        return codes, hidden
-
-    def counts(self, lattices: Sequence[Lattice]) -> NDArray[np.int64]:
-        """Return lattices x (totals, guesses of each policy) x states."""
-        if len(lattices) == 1 and lattices[0].protected == self.protected:
-            return lattices[0].counts
-        stacked = [[each.totals, *(each.guesses[name] for name in self.protected)] for each in lattices]
-        return np.array(stacked, dtype=np.int64)
-
-    def too_many_digits(self) -> BadInputError:
-        """Return what is wrong with numbers that do not fit."""
-        worst = min(zip(self.minima[:, 2].tolist(), self.protected, strict=True))[1]
-        return _too_many_digits(worst)
-
-
-def _minimum(schema: Schema, policy: Policy) -> tuple[int, int, int]:
-    """Return a policy's Gmin = num / den, and the most rows with which all products fit 64 bits."""
-    num, den = policy.minimum.numerator, policy.minimum.denominator
-    most = _LARGEST // (max(len(schema[policy.attribute].domain), 1) * max(num, den))
-    if not most:
-        raise _too_many_digits(policy.attribute)
-    return num, den, most
-
-
-def _too_many_digits(attribute: str) -> BadInputError:
-    return BadInputError(
-        f"protect {attribute}: its number cannot be compared exactly over so many rows; write it with fewer digits"
-    )
-
-
-def _lookups(schema: Schema) -> Lookups:
-    """Return for each attribute the codes of its values by their text; all plans of a schema share them."""
-    # By identity: equal schemas may have different texts, as True == 1.
-    for plan in list(_plans.values()):
-        if plan.schema is schema:
-            return plan.lookups
-    return tuple(
-        (each.name, {text_of(value): code for code, value in enumerate(each.domain)}, each)
-        for each in schema.attributes
-    )
-
-
-_plans: dict[tuple[int, ...], _Plan] = {}
-
-
-def _plan(schema: Schema, policies: Sequence[Policy]) -> _Plan:
-    """Return the plan of a schema and policies. Neither can change, so who they are says what they are."""
-    who = (id(schema), *map(id, policies))
-    plan = _plans.get(who)
-    if plan is None:
-        if len(_plans) >= _MOST_PLANS:
-            _plans.clear()
-        plan = _plans[who] = _Plan(schema, policies)
-    return plan
+    return plan_of(schema, policies).codes(query)[0]
 
 
 def _decide(
-    plan: _Plan,
+    plan: Plan,
     fixed: Mapping[str, int],
     hidden: Sequence[str],
     lattices: Sequence[Lattice],
@@ -230,7 +151,7 @@ def _decide(
     if state == TOO_LARGE:
         raise plan.too_many_digits()
     found = None if state == NONE else state
-    return Decision(strategy, plan.values, fixed, hidden, lattices, state=found, ran_out=ran_out)
+    return Decision(strategy, plan.values, fixed, hidden, Lattices(lattices), state=found, ran_out=ran_out)
 
 
 @lru_cache(maxsize=1 << 12)

@@ -23,7 +23,7 @@ from incrowd.kernels.jit import kernel
 from incrowd.online.entropy import as_fraction, guess_sums
 from incrowd.online.schema import AuxiliaryTable, Node, Schema
 
-__all__ = ["MOST_CELLS", "Lattice", "Rungs", "build_lattice", "check_states"]
+__all__ = ["MOST_CELLS", "Lattice", "Lattices", "Rungs", "build_lattice", "check_states"]
 
 MOST_CELLS = 1 << 22
 """The most states times protected values: twelve attributes and a thousand values, 32 MB."""
@@ -94,6 +94,29 @@ class Lattice:
         """Return G of every protected attribute in a state; 0 if no row matches."""
         total, *sums = self.counts[0, :, self.state(rungs)].tolist()
         return {name: as_fraction(found, total) for name, found in zip(self.protected, sums, strict=True)}
+
+
+class Lattices:
+    """All states of one query, with one lattice for each way to look at it; the first is the query by itself."""
+
+    __slots__ = ("_all",)
+
+    def __init__(self, lattices: Sequence[Lattice]) -> None:
+        self._all = lattices
+
+    def rungs(self, state: int) -> Rungs:
+        """Return the rungs of a state."""
+        return _rungs(self._all[0].shape, state)
+
+    def rows(self, state: int) -> int:
+        """Return the rows that match a state."""
+        return int(self._all[0].totals[state])
+
+    def entropies(self, state: int) -> dict[str, Fraction]:
+        """Return G of every protected attribute in a state, the least of all lattices."""
+        rungs = self.rungs(state)
+        found = [lattice.entropies(rungs) for lattice in self._all]
+        return {name: min(each[name] for each in found) for name in found[0]}
 
 
 @lru_cache(maxsize=1 << 16)

@@ -16,10 +16,16 @@ describe a person well enough to be recognised, and equal times may link the key
 With the secret as well, a thief can look up any person by name: keep the secret elsewhere. The file
 and its ``-wal`` and ``-shm`` companions have mode 0600, and one that others may read is refused.
 
+How it is not lost in silence
+-----------------------------
+A ledger is made by `incrowd.online.ledgermaking.create_ledger` alone. Its marker in another place knows how far it has come
+(`ledgermarker.py`); a ledger that is gone, is another one or is older than that is a `LedgerError`. Its time cannot be
+hurried by setting the clock (`ledgerclock.py`). It can be used with the secret it was made with, and no other.
+
 What it does not promise
 ------------------------
-Providers do not forget when entries expire, are forgotten, or become invisible because the secret changed:
-from then on the person is protected as if new.
+Providers do not forget when entries expire or are forgotten: from then on the person is protected as if new. Who may
+write to the file and its marker can take entries away, or restore both from the same day.
 """
 
 from __future__ import annotations
@@ -27,26 +33,23 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import hmac
+import math
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from incrowd.errors import BadInputError, IncrowdError
-from incrowd.online.ledgerfile import (
-    LedgerError,
-    create_file,
-    file_errors,
-    open_file,
-    private_identity,
-    run,
-)
+from incrowd.online.ledgerclock import LedgerClock, steady_seconds
+from incrowd.online.ledgerfile import LedgerError
+from incrowd.online.ledgermaking import check_secret
+from incrowd.online.ledgerstore import LedgerStore, News
 
-__all__ = ["Ledger", "LedgerError", "Past", "Reservation"]
+__all__ = ["Ledger", "LedgerError", "News", "Past", "Reservation"]
 
-SHORTEST_SECRET = 16
+CHECK_INTERVAL = 2.0
+"""Seconds for which a proof that the ledger can be written holds."""
 RENEW_AFTER = 0.01  # of the time to live: what was told again within it need not be written again
 # Asking for a value again counts from the later time, also when the clock was set back in between.
 REMEMBER = """
@@ -55,7 +58,10 @@ ON CONFLICT DO UPDATE SET disclosed_at = max(disclosed_at, excluded.disclosed_at
 """
 
 
-READ = "SELECT attribute, value, disclosed_at FROM disclosures WHERE who = ? AND disclosed_at > ?"
+# One statement, so that what is read and what the ledger says of itself are of one moment.
+READ = """
+SELECT sequence, time, attribute, value, disclosed_at FROM meta LEFT JOIN disclosures ON who = ?
+"""
 Disclosed = dict[str, frozenset[str]]
 
 
@@ -103,13 +109,15 @@ class Ledger:
     Parameters
     ----------
     path
-        The file, created with mode 0600 if there is none. It must be on a local file system.
+        The file, made by `create_ledger`. It must be on a local file system.
+    marker
+        Its marker, made with it.
     secret
-        Key of the persons' HMACs, at least 16 bytes. Under another secret, old entries are invisible.
+        Key of the persons' HMACs, the one that the ledger was made with.
     time_to_live
         Seconds for which a disclosure counts at least (at most 1 % longer); ``math.inf`` for ever.
-    clock
-        Where the time comes from, in seconds.
+    clock, steady
+        Where the time comes from, and a clock that cannot be set; in seconds.
     timeout
         Seconds to wait for others to release the file.
     """
@@ -118,26 +126,28 @@ class Ledger:
         self,
         path: str | os.PathLike[str],
         *,
+        marker: str | os.PathLike[str],
         secret: bytes,
         time_to_live: float,
         clock: Callable[[], float] = time.time,
+        steady: Callable[[], float] = steady_seconds,
         timeout: float = 5.0,
     ) -> None:
-        if len(secret) < SHORTEST_SECRET:
-            raise BadInputError(f"secret must have at least {SHORTEST_SECRET} bytes (got {len(secret)})")
+        check_secret(secret)
         if not time_to_live > 0:
             raise BadInputError(f"time_to_live must be more than 0 seconds (got {time_to_live})")
-        self._path = Path(path).absolute()
         self._secret = secret
         self._time_to_live = time_to_live
-        self._clock = clock
-        self._timeout = timeout
-        self._turn = threading.Lock()
-        self._process = os.getpid()
-        with file_errors(self._path):
-            if not self._path.exists():
-                create_file(self._path)
-            self._connection, self._identity = open_file(self._path, timeout)
+        self._checked = -math.inf
+        self._store = LedgerStore(
+            Path(path).absolute(),
+            Path(marker).absolute(),
+            secret,
+            lambda meta: LedgerClock(
+                clock, steady, last_wall=meta.wall, last_time=meta.time, time_to_live=time_to_live
+            ),
+            timeout,
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -147,7 +157,7 @@ class Ledger:
 
     def close(self) -> None:
         """Close the file; the ledger cannot be used again."""
-        self._connection.close()
+        self._store.close()
 
     def disclosed(self, person: str, provider: str) -> Disclosed:
         """Return the values that the person disclosed to the provider and that have not expired."""
@@ -156,7 +166,7 @@ class Ledger:
     def past(self, person: str, provider: str) -> Past:
         """Return what the person disclosed to the provider, and when, at one look."""
         who = self._key(person, provider)
-        with self._my_turn():
+        with self._store:
             return self._read(who)
 
     def disclose(self, person: str, provider: str, sent: Mapping[str, str]) -> None:
@@ -177,10 +187,10 @@ class Ledger:
             try:
                 self._write(who, provider, sent)
             except IncrowdError:
-                self._roll_back()  # so that a caller who swallows this cannot commit either
+                self._store.roll_back()  # so that a caller who swallows this cannot commit either
                 raise
 
-        with self._transaction():
+        with self._store.transaction():
             reservation = Reservation(self._read(who).disclosed, remember)
             try:
                 yield reservation
@@ -192,18 +202,35 @@ class Ledger:
 
         Where another process is reading, the ``-wal`` file may keep old bytes until a later `forget` or `expire`.
         """
-        with self._transaction():
+        with self._store.transaction():
+            self._store.look()
             keys = [self._key(person, provider) for (provider,) in self._run("SELECT name FROM providers")]
             entries = sum(self._delete("DELETE FROM disclosures WHERE who = ?", key) for key in keys)
-        self._overwrite_log()
+        self._store.checkpoint("TRUNCATE")  # for the log still holds what was deleted
         return entries
 
     def expire(self) -> int:
-        """Erase what has expired, for everybody and every secret; return how many entries there were."""
-        with self._transaction():
-            entries = self._delete("DELETE FROM disclosures WHERE disclosed_at <= ?", self._horizon())
-        self._overwrite_log()
+        """Erase what has expired, for everybody; return how many entries there were."""
+        with self._store.transaction():
+            horizon = self._horizon(self._store.look())
+            entries = self._delete("DELETE FROM disclosures WHERE disclosed_at <= ?", horizon)
+        self._store.checkpoint("TRUNCATE")
         return entries
+
+    def check(self) -> None:
+        """Raise a `LedgerError` if the ledger cannot be read, or could not be written within the last two seconds.
+
+        It writes, and waits for the disk: in an event loop, call it in a worker thread.
+        """
+        self.disclosed("", "")
+        if time.monotonic() - self._checked > CHECK_INTERVAL:
+            with self._store.transaction():
+                self._store.look()
+            self._checked = time.monotonic()
+
+    def news(self) -> News:
+        """Return what has happened since this was last called."""
+        return self._store.news()
 
     def _key(self, person: str, provider: str) -> bytes:
         _check_text("person", person)
@@ -213,15 +240,19 @@ class Ledger:
         message = b"incrowd ledger\0" + len(name).to_bytes(8, "big") + name + provider.encode()
         return hmac.digest(self._secret, message, hashlib.sha256)
 
-    def _horizon(self) -> float:
+    def _horizon(self, now: float) -> float:
         """Return the latest time whose disclosures have expired."""
-        return self._clock() - (1 + RENEW_AFTER) * self._time_to_live
+        return now - (1 + RENEW_AFTER) * self._time_to_live
 
     def _read(self, who: bytes) -> Past:
-        lately = self._clock() - RENEW_AFTER * self._time_to_live
+        rows = self._run(READ, who)
+        now = self._store.noticed(rows)
+        lately, horizon = now - RENEW_AFTER * self._time_to_live, self._horizon(now)
         values: dict[str, set[str]] = {}
         renewed = set()
-        for attribute, value, moment in self._run(READ, who, self._horizon()):
+        for _, _, attribute, value, moment in rows:
+            if moment is None or moment <= horizon:
+                continue
             values.setdefault(attribute, set()).add(value)
             if moment > lately:
                 renewed.add((attribute, value))
@@ -231,7 +262,9 @@ class Ledger:
         for attribute, value in sent.items():
             _check_text("an attribute's name", attribute)
             _check_text(f"the value of {attribute}", value)
-        now = self._clock()
+        if not sent:
+            return
+        now = self._store.will_write()
         self._run("INSERT OR IGNORE INTO providers VALUES (?)", provider)
         for attribute, value in sent.items():
             self._run(REMEMBER, who, attribute, value, now)
@@ -240,44 +273,8 @@ class Ledger:
         self._run(statement, parameter)
         return int(self._run("SELECT changes()")[0][0])
 
-    def _overwrite_log(self) -> None:
-        """Move the write-ahead log into the file and empty it, for it still holds what was deleted."""
-        with self._my_turn():
-            self._run("PRAGMA wal_checkpoint(TRUNCATE)")
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        with self._my_turn():
-            self._run("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._run("COMMIT")
-            except BaseException:
-                self._roll_back()
-                raise
-
-    def _roll_back(self) -> None:
-        if self._connection.in_transaction:  # some failures have rolled back by themselves
-            with contextlib.suppress(LedgerError):
-                self._run("ROLLBACK")
-
-    @contextlib.contextmanager
-    def _my_turn(self) -> Iterator[None]:
-        """Have the connection for one thread, if it still leads to the file at the path."""
-        if os.getpid() != self._process:
-            raise LedgerError(f"the ledger {self._path} was opened before a fork: open it in each process")
-        if not self._turn.acquire(timeout=self._timeout):
-            raise LedgerError(f"the ledger {self._path} is locked by another thread: try again")
-        try:
-            with file_errors(self._path):
-                if private_identity(self._path) != self._identity:
-                    raise LedgerError(f"the ledger {self._path} was replaced while in use: restart to use it")
-            yield
-        finally:
-            self._turn.release()
-
     def _run(self, statement: str, *parameters: object) -> list[Any]:
-        return run(self._connection, self._path, statement, *parameters)
+        return self._store.run(statement, *parameters)
 
 
 def _check_text(name: str, text: str) -> None:

@@ -1,23 +1,42 @@
-"""Linked queries: what a person has told a provider before counts together with what is asked now.
+"""Linked queries: what a person has disclosed to a provider before counts together with the new query.
 
 Each query that was sent says of some attributes on which *node* of its ladder the person is. The provider
 puts them side by side: it counts only the people who agree with all of them. So a query may be sent only if
-the protected values stay hard to guess from the query alone (for a provider who does not link) and from the
-query together with everything told before.
+the protected values stay hard to guess from the query alone and from the query together with past disclosures.
 
-What was told of one attribute may disagree: Essex first, Dukes now. Then only one of them is true of the
+What was disclosed of one attribute may disagree: Essex first, Dukes now. Then only one of them is true of the
 person, and the provider may believe either, so every combination of one node for each attribute must be
 private. That also covers a provider who leaves open which one is true: guessing entropy is concave (it is a
 least expected rank, over all orders of guessing), so a mixture of combinations is at least as hard to guess
-from as the easiest of them. A node under another one (Essex, Massachusetts) does not disagree with it: the
-finer one says all that the coarser one said.
+from as the easiest of them.
 
-After every query that was sent, every combination of what the provider knows is then private: the next
-query starts from there. Where that no longer holds, because the policy became stricter or the table changed,
-nothing more is sent.
+Every part, or all together
+---------------------------
+Guessing entropy may fall when *less* is known: all together may be private and a part of it not. A provider
+knows a part if it looks at one session or the last few queries, or disbelieves something. So there are two
+promises:
 
-What it does not promise: providers who put together what each was told, and a provider who disbelieves a part
-of what it was told. Guessing entropy may fall when less is known, as it may for a single query.
+- With ``parts`` (the default), every part of what was ever disclosed is private: every combination that takes,
+  for each attribute, none or one of its nodes, those of the new query included, and is not empty. Any subset of
+  the queries that were sent says such a combination (or several, where it contradicts itself), and so does any
+  part of one query. As the new query is part of it afterwards, the promise holds again for the next one: what was
+  sent once may be sent again, and so may the query for everything, if it is private by itself.
+- Without it, only the new query alone and the new query together with *all* past disclosures are private. A node
+  under another one (Essex, Massachusetts) does not disagree with it: the finer one says all that the coarser
+  one said.
+
+Where the promise no longer holds for the past, because the policy became stricter or the table changed, nothing
+more is sent (without ``parts``: only what is private together with the past as it is).
+
+What it does not promise
+------------------------
+- Providers who put together what each of them knows: each has a past of its own.
+- A refusal that the provider notices, because the person stops, say. What was sent is private, but a refusal
+  tells that the next query was not, and among the people who would have been refused the protected value may be
+  easier to guess.
+
+``benchmarks/linked_subsets.py`` measures how often parts fall below the demand, what protecting them costs, and
+what a noticed refusal tells.
 """
 
 from __future__ import annotations
@@ -25,15 +44,17 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.errors import IncrowdError
+from incrowd.errors import BadInputError, IncrowdError
+from incrowd.online.choose import easiest
 from incrowd.online.counters import Counter
-from incrowd.online.lattice import Lattice, Rungs
+from incrowd.online.lattice import MOST_CELLS, Lattice
 from incrowd.online.schema import Attribute, Node, Schema, text_of
 
 __all__ = [
@@ -47,18 +68,21 @@ __all__ = [
 ]
 
 MOST_COMBINATIONS = 64
-"""The most combinations of what a provider may believe that are tried."""
+"""The most combinations of contradicting disclosures that are tried."""
 
 Told = Mapping[str, tuple[Node, ...]]
-"""What was told of each attribute: nodes that exclude each other."""
+"""The nodes of each attribute that were disclosed before."""
+
+_IMPOSSIBLE = -1
+_Beliefs = tuple[tuple[int, ...], ...]
 
 
 class ToldError(IncrowdError):
-    """What was told before cannot be reckoned with, or gives too much away: nothing may be sent."""
+    """Past disclosures cannot be reckoned with, or give too much away: nothing may be sent."""
 
 
 class TooManyToldError(ToldError):
-    """What was told before can be believed in too many ways: nothing may be sent."""
+    """Past disclosures can be combined in too many ways: nothing may be sent."""
 
 
 def stored(nodes: Mapping[str, Node], schema: Schema) -> dict[str, str]:
@@ -67,7 +91,7 @@ def stored(nodes: Mapping[str, Node], schema: Schema) -> dict[str, str]:
 
 
 def told_nodes(disclosed: Mapping[str, Iterable[str]], schema: Schema) -> dict[str, tuple[Node, ...]]:
-    """Read back what the ledger remembers, the finest of what was told of each attribute.
+    """Read back what the ledger remembers.
 
     Raises
     ------
@@ -80,30 +104,33 @@ def told_nodes(disclosed: Mapping[str, Iterable[str]], schema: Schema) -> dict[s
         if name not in schema.names:
             raise _unknown(name)
         # Sorted: the order in which combinations are tried must not hang on the order of a set.
-        told[name] = _finest(schema[name], sorted(_node(schema[name], text) for text in texts))
+        told[name] = tuple(sorted(_node(schema[name], text) for text in texts))
     return told
 
 
 def linked_lattices(
-    counter: Counter, fixed: Mapping[str, int], protected: Sequence[str], told: Told
+    counter: Counter, fixed: Mapping[str, int], protected: Sequence[str], told: Told, *, parts: bool = True
 ) -> list[Lattice]:
     """Return the lattices in which a state of the query must be private to be sent, all of one shape.
 
-    The first is of the query alone. There is one more for each combination of what the provider may believe
-    after the query; without a past there is none. Where a combination cannot be believed (it takes the query's
-    value of an attribute which the state does not send, or does not send finely enough to say more than was
-    told), it repeats the first lattice: no condition of its own.
+    The first is of the query alone. The others are of the query for a provider who believes, in each state, what
+    makes a protected attribute easiest to guess: one for each protected attribute and each way to choose between
+    past disclosures that contradict each other or the query. Where none of that is possible (the query's value
+    is not sent, or not finely enough to say more than was disclosed), the first lattice is repeated: no condition
+    of its own.
 
     Parameters
     ----------
     counter
         What counts the rows.
     fixed
-        The query: for each attribute its value's code. None of them is protected.
+        The query: for each attribute, in the schema's order, its value's code. None of them is protected.
     protected
         The attributes to protect.
     told
-        What was told before, see `told_nodes`.
+        What was disclosed before, see `told_nodes`.
+    parts
+        Whether every part of what is disclosed must be private, or only the query and all together.
     """
     for name in protected:
         if name in told:
@@ -113,88 +140,165 @@ def linked_lattices(
             )
     alone = counter.lattice(fixed, protected)
     past = {name: nodes for name, nodes in told.items() if nodes}
-    beliefs = [_beliefs(counter.schema[name], fixed.get(name), nodes) for name, nodes in past.items()]
-    if math.prod(len(each) for each in beliefs) > MOST_COMBINATIONS:
+    if not past and not (parts and fixed):
+        return [alone]
+    ways = _all_ways(counter.schema, fixed, past, parts=parts)
+    if past:
+        _check_size(counter.schema, alone, ways)
+    lattices = [alone]
+    for chosen in itertools.product(*ways.values()):
+        lattices += _believed(counter, alone, dict(zip(ways, chosen, strict=True)))
+    return lattices
+
+
+class _Way(NamedTuple):
+    """The way up the ladder from one value of an attribute, and what a provider may believe of it.
+
+    Parameters
+    ----------
+    code
+        The value at its foot.
+    beliefs
+        For each belief, and for each rung on which the query may send the attribute (only the top if it does not
+        fix it), the rung on which the provider then knows the value; `_IMPOSSIBLE` where there is no such belief.
+    size
+        The number of the attribute's rungs, "don't care" included.
+    node
+        What is known in any case; None if it depends on the belief or on what is sent.
+    """
+
+    code: int
+    beliefs: _Beliefs
+    size: int
+    node: Node | None = None
+
+
+def _all_ways(schema: Schema, fixed: Mapping[str, int], past: Told, *, parts: bool) -> dict[str, list[_Way]]:
+    """Return the ways of every attribute that the query fixes or that was disclosed, in the schema's order."""
+    how = _ways_to_parts if parts else _ways_to_all
+    ways = {
+        each.name: how(each, fixed.get(each.name), past.get(each.name, ()))
+        for each in schema.attributes
+        if each.name in fixed or each.name in past
+    }
+    if [name for name in ways if name in fixed] != list(fixed):
+        raise BadInputError("fixed attributes must be in the schema's order; sort them as fixed_codes does")
+    return ways
+
+
+def _ways_to_parts(attribute: Attribute, code: int | None, nodes: Sequence[Node]) -> list[_Way]:
+    """Return the ways to believe nothing of an attribute, what was disclosed of it, or the query's value."""
+    top = attribute.top
+    if code is not None and not nodes:
+        return [_Way(code, _parts((), top, fixed=True), top + 1)]
+    first, *others = _chains(attribute, nodes, code).items()
+    # The query's value, or nothing, is believed on the first way and need not be on the others.
+    ways = [_Way(first[0], _parts(tuple(first[1]), top, fixed=code is not None), top + 1)]
+    states = 1 if code is None else top + 1
+    return ways + [_known_way(attribute, foot, rungs, states) for foot, rungs in others]
+
+
+def _known_way(attribute: Attribute, foot: int, rungs: Sequence[int], states: int) -> _Way:
+    """Return the way to believe what was disclosed, whatever is sent: a value on one of some rungs."""
+    node = (foot, rungs[0]) if len(rungs) == 1 else None
+    return _Way(foot, tuple((rung,) * states for rung in rungs), attribute.top + 1, node)
+
+
+@lru_cache(maxsize=1 << 10)
+def _parts(rungs: tuple[int, ...], top: int, *, fixed: bool) -> _Beliefs:
+    """Return the beliefs on one of the given rungs, on the rung that is sent, or in nothing."""
+    known = [sorted({*rungs, sent, top}) for sent in (range(top + 1) if fixed else (top,))]
+    most = max(map(len, known))
+    return tuple(tuple(some[min(place, len(some) - 1)] for some in known) for place in range(most))
+
+
+def _ways_to_all(attribute: Attribute, code: int | None, nodes: Sequence[Node]) -> list[_Way]:
+    """Return the ways to believe the finest of what was disclosed of an attribute and of the query's value."""
+    size = attribute.top + 1
+    finest = _finest(attribute, nodes)
+    if code is None:
+        return [_known_way(attribute, foot, [rung], 1) for foot, rung in finest]
+    above = [rung for foot, rung in finest if _is_above(attribute, (foot, rung), code)]
+    apart = [node for node in finest if not _is_above(attribute, node, code)]
+    # Without a node above it, the query's value is news only below the rung on which it agrees with a node.
+    agreement = attribute.agreement(code)
+    ends = min((int(agreement[foot]) for foot, _ in apart), default=size)
+    own = [min(rung, *above) if above else rung if rung < ends else _IMPOSSIBLE for rung in range(size)]
+    others = [_known_way(attribute, foot, [rung], size) for foot, rung in apart]
+    return [_Way(code, (tuple(own),), size), *others]
+
+
+def _chains(attribute: Attribute, nodes: Sequence[Node], first: int | None) -> dict[int, list[int]]:
+    """Return values such that every node is above one of them, each with the rungs of its nodes.
+
+    `first` is the first of them if it is given, also if no node is above it.
+    """
+    waiting = sorted(nodes, key=lambda node: node[::-1])
+    chains: dict[int, list[int]] = {}
+    foot = first if first is not None else waiting[0][0]
+    while True:
+        above = [node for node in waiting if _is_above(attribute, node, foot)]
+        chains[foot] = [rung for _, rung in above]
+        if len(above) == len(waiting):
+            return chains
+        waiting = [node for node in waiting if node not in above]
+        foot = waiting[0][0]
+
+
+def _is_above(attribute: Attribute, node: Node, code: int) -> bool:
+    """Tell whether a value of the domain lies under a node."""
+    other, rung = node
+    return other == code or (rung > 0 and bool(attribute.value(other, rung) == attribute.value(code, rung)))
+
+
+def _check_size(schema: Schema, alone: Lattice, ways: Mapping[str, Sequence[_Way]]) -> None:
+    """Refuse more combinations than can be tried."""
+    if math.prod(map(len, ways.values())) > MOST_COMBINATIONS:
         raise TooManyToldError(
             f"what was told to this provider before can be believed in more than {MOST_COMBINATIONS} ways: "
             "ask for values that were asked for before, or wait until what was told expires"
         )
-    if not past:
-        return [alone]
-    return [alone, *(_believed(counter, fixed, alone, chosen) for chosen in itertools.product(*beliefs))]
+    counted = [[way.size for way in some if way.node is None] for some in ways.values()]
+    cells = math.prod(max(sizes, default=1) for sizes in counted)
+    widest = max(len(schema[name].domain) for name in alone.protected)
+    if cells > len(alone.totals) and cells * widest > MOST_CELLS:
+        raise TooManyToldError(
+            f"the query and what was told to this provider before have {len(ways)} attributes, too many to try all "
+            "their combinations: fix fewer, or wait until what was told expires"
+        )
 
 
-@dataclass(frozen=True)
-class _Belief:
-    """One way to believe what is known of an attribute.
-
-    Parameters
-    ----------
-    name
-        The attribute.
-    told
-        The node told before that is believed; None for the query's own value instead.
-    ends
-        The query's value counts on the rungs below this one. On the others a belief in the query's own
-        value cannot be: what was told before says at least as much.
-    """
-
-    name: str
-    told: Node | None
-    ends: int
+def _believed(counter: Counter, alone: Lattice, ways: Mapping[str, _Way]) -> Iterator[Lattice]:
+    """Yield for each protected attribute what makes it easiest to guess on some ways, in each state."""
+    known = {name: way.node for name, way in ways.items() if way.node is not None}
+    codes = {name: way.code for name, way in ways.items() if way.node is None}
+    counts = counter.lattice(codes, alone.protected, known).counts[0]
+    axes = tuple((way.size if name in codes else 1, way.beliefs) for name, way in ways.items())
+    nothing = -1 if known else counts.shape[1] - 1
+    for guesses in counts[1:]:
+        places = easiest(counts[0], guesses, *_packed(axes), nothing)
+        found = np.where(places < 0, alone.counts[0], counts[:, places])
+        yield Lattice.of_counts(alone.shape, alone.protected, found[None])
 
 
-def _beliefs(attribute: Attribute, code: int | None, nodes: Sequence[Node]) -> list[_Belief]:
-    """Return the ways to believe what was told of an attribute, together with the query's value if it has one."""
-    name = attribute.name
-    if code is None:
-        return [_Belief(name, node, 0) for node in nodes]
-    agreement = attribute.agreement(code)
-    # Nodes that the query's value lies under: one at most, as they exclude each other.
-    above = {node for node in nodes if agreement[node[0]] <= node[1]}
-    beliefs = [_Belief(name, node, node[1] if node in above else 0) for node in nodes]
-    if not above:
-        beliefs.append(_Belief(name, None, min(int(agreement[node[0]]) for node in nodes)))
-    return beliefs
-
-
-def _believed(
-    counter: Counter, fixed: Mapping[str, int], alone: Lattice, chosen: Sequence[_Belief]
-) -> Lattice:
-    """Count the states of a query for somebody who believes what is chosen."""
-    known = {belief.name: belief.told for belief in chosen if belief.told is not None}
-    # Of an attribute that was told as finely, or otherwise, the query's value says nothing: do not look at it.
-    silent = {belief.name for belief in chosen if not belief.ends}
-    heard = {name: code for name, code in fixed.items() if name not in silent}
-    counted = counter.lattice(heard, alone.protected, known)
-    shape = tuple(1 if name in silent else size for name, size in zip(fixed, alone.shape, strict=True))
-    *before, _ = alone.counts.shape  # the states are the last axis
-    spread = np.broadcast_to(counted.counts.reshape(*before, *shape), (*before, *alone.shape))
-    possible = _possible(fixed, alone.shape, chosen)
-    counts = np.where(possible, spread.reshape(alone.counts.shape), alone.counts)
-    return Lattice.of_counts(alone.shape, alone.protected, counts)
-
-
-def _possible(fixed: Mapping[str, int], shape: Rungs, chosen: Sequence[_Belief]) -> NDArray[np.bool_]:
-    """Tell for each state whether all that is believed to be the query's own was sent in it, and is news."""
-    possible = np.ones(shape, dtype=bool)
-    for belief in chosen:
-        if belief.told is None:
-            axis = list(fixed).index(belief.name)
-            np.moveaxis(possible, axis, 0)[belief.ends :] = False
-    return possible.ravel()
+@lru_cache(maxsize=1 << 12)
+def _packed(
+    axes: tuple[tuple[int, _Beliefs], ...],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rungs that are counted of some attributes and those that are believed, as `easiest` takes them."""
+    shapes = [(size, len(beliefs), len(beliefs[0])) for size, beliefs in axes]
+    # What is known in any case is not counted by rungs: it has one place only.
+    rungs = [rung if size > 1 else 0 for size, beliefs in axes for belief in beliefs for rung in belief]
+    return np.array(shapes, dtype=np.int64).reshape(-1, 3), np.array(rungs, dtype=np.int64)
 
 
 def _node(attribute: Attribute, text: str) -> Node:
     """Return the node that `stored` wrote down."""
     number, slash, value = text.partition("/")
     if slash and re.fullmatch("[0-9]{1,3}", number) and int(number) < attribute.top:
-        rung = int(number)
-        codes = range(len(attribute.domain))
-        under = [code for code in codes if text_of(attribute.value(code, rung)) == value]
-        # Two coarser values that read the same cannot be told apart: then there are more than agree.
-        if under and len(under) == np.count_nonzero(attribute.agreement(under[0]) <= rung):
-            return under[0], rung
+        node = attribute.node(value, int(number))
+        if node is not None:
+            return node
     raise _unknown(attribute.name)
 
 
@@ -202,8 +306,7 @@ def _finest(attribute: Attribute, nodes: Sequence[Node]) -> tuple[Node, ...]:
     """Leave out the nodes that have a finer one under them."""
 
     def has_finer(node: Node) -> bool:
-        agreement = attribute.agreement(node[0])
-        return any(rung < node[1] and agreement[code] <= node[1] for code, rung in nodes)
+        return any(rung < node[1] and _is_above(attribute, node, code) for code, rung in nodes)
 
     return tuple(node for node in nodes if not has_finer(node))
 

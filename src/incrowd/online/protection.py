@@ -1,20 +1,28 @@
-"""One face for everything that decides on a query: the counter, the strategy, strict mode, the told past."""
+"""One face for everything that decides on a query: the counter, the strategy, past disclosures."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from incrowd.errors import check_choice
 from incrowd.online.counters import Counter
-from incrowd.online.generalizer import Decision, decide, fixed_codes, fixed_state, generalize
+from incrowd.online.decision import STRICT, Decision
+from incrowd.online.generalizer import STRATEGIES, decide, fixed_codes, fixed_state, generalize
+from incrowd.online.lattice import Lattice
 from incrowd.online.linked import linked_lattices, stored, told_nodes
+from incrowd.online.plan import plan_of
 from incrowd.online.policy import Policy
-from incrowd.online.schema import AuxiliaryTable
-from incrowd.online.strict import StrictChoice
+from incrowd.online.schema import Node
+from incrowd.online.settle import settle
+from incrowd.online.strict import StrictChoice, strict_choice
 
 __all__ = ["Protection"]
 
 Policies = tuple[Policy, ...]
+Disclosed = Mapping[str, frozenset[str]]
+_MOST_KEPT = 1 << 12
 
 
 class Protection:
@@ -24,27 +32,32 @@ class Protection:
     ----------
     counter
         Who knows the guessing entropies.
-    strategy, key
-        How to choose, see `generalize`.
-    strict
-        The auxiliary table, if what is kept shall depend on which attributes a query fixes and not on their
-        values: then an adversary who knows the algorithm learns nothing from what was dropped.
+    strategy
+        How to choose, see `generalize`. Strict, the default, needs the counter's table.
+    key
+        What random-fit draws from.
+    parts
+        Whether every part of what a person discloses to a provider must be private, or only the new query and all
+        together, see `incrowd.online.linked`.
     """
 
     def __init__(
-        self,
-        counter: Counter,
-        *,
-        strategy: str = "worst-fit",
-        key: bytes = b"",
-        strict: AuxiliaryTable | None = None,
+        self, counter: Counter, *, strategy: str = STRICT, key: bytes = b"", parts: bool = True
     ) -> None:
+        check_choice("strategy", strategy, (STRICT, *STRATEGIES))
         self.counter = counter
         self.schema = counter.schema
         self.strategy = strategy
         self._key = key
-        self._strict = strict
+        self._table = counter.table if strategy == STRICT else None
+        self._parts = parts
         self._choices: dict[Policies, StrictChoice] = {}
+        self._same: dict[tuple[int, ...], tuple[Policies, StrictChoice]] = {}
+        self._nodes: dict[tuple[str, frozenset[str]], tuple[Node, ...]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Travel to another process: there, policies are other objects."""
+        return self.__dict__ | {"_same": {}}
 
     def decide(
         self,
@@ -52,21 +65,32 @@ class Protection:
         policies: Policies,
         *,
         user: str = "",
-        disclosed: Mapping[str, frozenset[str]] | None = None,
+        disclosed: Disclosed | None = None,
     ) -> Decision:
-        """Decide on a query of somebody who has disclosed what the ledger says."""
-        if not disclosed and self._strict is None:
+        """Decide on a query of a person who has disclosed what the ledger says; None if there is no ledger."""
+        linked = disclosed is not None and bool(disclosed or self._parts)
+        if self.strategy == STRICT:
+            plan = plan_of(self.schema, policies)
+            codes = plan.codes(query)
+            rungs = self._choice(policies).rungs_for(tuple(codes[0]))
+            if not linked:
+                return settle(plan, codes, self.counter, rungs)
+            return fixed_state(
+                query, self.schema, self._linked(codes[0], policies, disclosed), policies, rungs
+            )
+        if not linked:
             return generalize(query, self.counter, policies, strategy=self.strategy, key=self._key, user=user)
-        fixed = fixed_codes(query, self.schema, policies)
-        protected = [policy.attribute for policy in policies]
-        told = told_nodes(disclosed or {}, self.schema)
-        lattices = linked_lattices(self.counter, fixed, protected, told)
-        if self._strict is not None:
-            rungs = self._choice(policies).rungs_for(list(fixed))
-            return fixed_state(query, self.schema, lattices, policies, rungs)
+        lattices = self._linked(fixed_codes(query, self.schema, policies), policies, disclosed)
         return decide(
             query, self.schema, lattices, policies, strategy=self.strategy, key=self._key, user=user
         )
+
+    def _linked(
+        self, fixed: Mapping[str, int], policies: Policies, disclosed: Disclosed | None
+    ) -> list[Lattice]:
+        """Return the lattices in which a state of the query must be private together with past disclosures."""
+        protected = [policy.attribute for policy in policies]
+        return linked_lattices(self.counter, fixed, protected, self._told(disclosed or {}), parts=self._parts)
 
     def compile(self, policies: Policies) -> None:
         """Have the machine code ready, so that the first person need not wait for it."""
@@ -75,12 +99,12 @@ class Protection:
         query = {each.name: each.domain[0] for each in free[:1]}
         told = stored(dict.fromkeys(query, (0, 0)), self.schema)
         disclosed = {name: frozenset({text}) for name, text in told.items()}
-        for past in ({}, disclosed):
+        for past in (None, {}, disclosed):
             self.decide(query, policies, disclosed=past)
 
     def warm_up(self, templates: Iterable[Sequence[str]], policies: Iterable[Policies]) -> None:
-        """Work out beforehand what strict mode keeps of every query that fixes some of a template's attributes."""
-        if self._strict is None:
+        """Work out beforehand what strategy strict keeps of every query that fixes some of a template's attributes."""
+        if self.strategy != STRICT:
             return
         for those in policies:
             choice = self._choice(those)
@@ -92,8 +116,25 @@ class Protection:
                         choice.rungs_for(some)
 
     def _choice(self, policies: Policies) -> StrictChoice:
-        if self._strict is None:
-            raise AssertionError
-        if policies not in self._choices:
-            self._choices[policies] = StrictChoice(self._strict, policies)
-        return self._choices[policies]
+        """Return what chooses for some policies, found by which objects they are: comparing them takes longer."""
+        which = tuple(map(id, policies))
+        found = self._same.get(which)
+        if found is None:
+            if len(self._same) >= _MOST_KEPT:
+                self._same.clear()
+            if policies not in self._choices:
+                self._choices[policies] = strict_choice(self._table, policies)
+            found = self._same[which] = policies, self._choices[policies]
+        return found[1]
+
+    def _told(self, disclosed: Disclosed) -> dict[str, tuple[Node, ...]]:
+        """Read what the ledger says, each text once."""
+        told = {}
+        for name, texts in disclosed.items():
+            nodes = self._nodes.get((name, texts))
+            if nodes is None:
+                if len(self._nodes) >= _MOST_KEPT:
+                    self._nodes.clear()
+                nodes = self._nodes[name, texts] = told_nodes({name: texts}, self.schema)[name]
+            told[name] = nodes
+        return told

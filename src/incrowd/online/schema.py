@@ -92,6 +92,10 @@ class Attribute:
         """Return what is sent for a value on a rung below the top."""
         return self.domain[code] if rung == 0 else self.ladder[rung - 1][code]
 
+    def node(self, text: str, rung: int) -> Node | None:
+        """Return the node of the value that reads so on a rung below the top; None if there is none, or several."""
+        return self._nodes[rung].get(text)
+
     def agreement(self, code: int) -> NDArray[np.int64]:
         """Return for each value of the domain the lowest rung on which it agrees with the given one."""
         rungs = np.full(len(self.domain), self.top, dtype=np.int64)
@@ -103,6 +107,20 @@ class Attribute:
     @cached_property
     def _codes(self) -> dict[str, int]:
         return {text_of(value): code for code, value in enumerate(self.domain)}
+
+    @cached_property
+    def _nodes(self) -> tuple[dict[str, Node], ...]:
+        """For each rung below the top its nodes by their texts, without those that read the same."""
+        found = []
+        for rung, values in enumerate((range(len(self.domain)), *self._rungs)):
+            nodes: dict[str, Node] = {}
+            numbers: dict[str, set[int]] = {}
+            for code, number in enumerate(values):
+                text = text_of(self.value(code, rung))
+                nodes.setdefault(text, (code, rung))
+                numbers.setdefault(text, set()).add(int(number))
+            found.append({text: node for text, node in nodes.items() if len(numbers[text]) == 1})
+        return tuple(found)
 
     @cached_property
     def _rungs(self) -> tuple[NDArray[np.int64], ...]:

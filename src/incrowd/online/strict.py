@@ -1,10 +1,10 @@
-"""Strict mode: what is kept of a query depends on which attributes it fixes, never on their values.
+"""Strategy strict: what is kept of a query depends on which attributes it fixes, never on their values.
 
 Somebody who knows the algorithm learns from what was *not* sent: among the people whom a sent query fits,
 those whose own query would have been generalized otherwise cannot be the one who asked (the minimality attack).
 What is left of them may be easier to guess from than all of them.
 
-In strict mode a *template*, the names of the fixed attributes, decides on which rung each of them is sent;
+Here a *template*, the names of the fixed attributes, decides on which rung each of them is sent;
 the cell of the table that the query then falls into is sent if it is private, and else nothing is. All people of
 a cell who ask with one template send the same, so seeing it tells no more than the cell. That goes for linked
 queries too: whether the next cell is sent depends on the cells sent before and on itself. Protected
@@ -19,27 +19,25 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from incrowd.errors import BadInputError
+from incrowd.online.cells import cells_of
 from incrowd.online.lattice import Rungs
 from incrowd.online.policy import Policy
 from incrowd.online.schema import AuxiliaryTable
 
-__all__ = ["COVERAGE", "MOST_STATES", "StrictChoice"]
+__all__ = ["COVERAGE", "MOST_STATES", "StrictChoice", "strict_choice"]
 
 COVERAGE = Fraction(9, 10)
 """The share of the people whose query is to be sent rather than refused."""
 MOST_STATES = 4096
 """The most states of a template that are tried."""
 
-_WIDEST_INT64 = 2**63
+_MOST_CHOICES = 16
 
 
 @dataclass(frozen=True)
@@ -91,6 +89,7 @@ class StrictChoice:
         self.policies = tuple(policies)
         self.coverage = coverage
         self._chosen: dict[tuple[str, ...], Rungs] = {}
+        self._parted: dict[tuple[tuple[str, int], ...], tuple[int, int]] = {}
         self._turn = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -102,6 +101,9 @@ class StrictChoice:
 
     def rungs_for(self, names: Sequence[str]) -> Rungs:
         """Return the rungs on which a template's attributes are sent, in the schema's order, without protected ones."""
+        known = self._chosen.get(tuple(names))
+        if known is not None:
+            return known
         for name in names:
             self.table.schema[name]  # an unknown name is an error
         protected = {policy.attribute for policy in self.policies}
@@ -117,8 +119,8 @@ class StrictChoice:
         states = math.prod(top + 1 for top in tops)
         if states > MOST_STATES:
             raise BadInputError(
-                f"the query fixes {len(template)} attributes with {states} generalizations, more than strict "
-                f"mode tries ({MOST_STATES}); fix fewer"
+                f"the query fixes {len(template)} attributes with {states} generalizations, more than strategy "
+                f"strict tries ({MOST_STATES}); fix fewer"
             )
         if not self.table.rows:
             return tops
@@ -131,60 +133,32 @@ class StrictChoice:
         return best.rungs if best.covered else tops
 
     def _outcome(self, template: Sequence[str], rungs: Rungs, tops: Rungs) -> _Outcome:
-        """Group the rows into the cells of a state and see which are private."""
-        kept = {name: rung for name, rung, top in zip(template, rungs, tops, strict=True) if rung < top}
-        cells, bound = _cells(self.table, kept)
-        private: NDArray[np.bool_] | None = None
-        for policy in self.policies:
-            values = len(self.table.schema[policy.attribute].domain)
-            totals, guesses = _cell_guesses(cells, bound, self.table.columns[policy.attribute], values)
-            holds = _reaches(guesses, totals, policy.minimum)
-            private = holds if private is None else private & holds
-        return _Outcome(rungs, len(tops) - len(kept), int(totals[private].sum()), int(totals @ totals))
+        """Part the rows into the cells of a state and see which are private; templates share such parts."""
+        kept = tuple(
+            (name, rung) for name, rung, top in zip(template, rungs, tops, strict=True) if rung < top
+        )
+        if kept not in self._parted:
+            cells = cells_of(self.table, dict(kept), self.policies)
+            covered = int(cells.totals[cells.private(self.policies)].sum())
+            self._parted[kept] = covered, int(cells.totals @ cells.totals)
+        return _Outcome(rungs, len(tops) - len(kept), *self._parted[kept])
 
 
-def _cells(table: AuxiliaryTable, kept: Mapping[str, int]) -> tuple[NDArray[np.int64], int]:
-    """Return a number for each row that is the same exactly in the same cell, and a bound of the numbers."""
-    cells, bound = np.zeros(table.rows, dtype=np.int64), 1
-    for name, rung in kept.items():
-        numbers: dict[Any, int] = {}
-        attribute = table.schema[name]
-        groups = [
-            numbers.setdefault(attribute.value(code, rung), len(numbers))
-            for code in range(len(attribute.domain))
-        ]
-        cells, bound = _with_digit(cells, bound, np.array(groups)[table.columns[name]], len(numbers))
-    return cells, bound
+_choices: dict[tuple[int, ...], StrictChoice] = {}
 
 
-def _with_digit(
-    cells: NDArray[np.int64], bound: int, digit: NDArray[Any], base: int
-) -> tuple[NDArray[np.int64], int]:
-    """Append a digit to mixed-radix numbers; where they would be too wide, number the ones that occur first."""
-    if bound * base >= _WIDEST_INT64:
-        occurring, cells = np.unique(cells, return_inverse=True)
-        bound = len(occurring)
-    return cells * base + digit, bound * base
-
-
-def _cell_guesses(
-    cells: NDArray[np.int64], bound: int, column: NDArray[Any], values: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return for each cell that occurs, in order, its rows and the sum of i * c_i over its protected values."""
-    keys, counts = np.unique(_with_digit(cells, bound, column, values)[0], return_counts=True)
-    place = np.cumsum(np.diff(keys // values, prepend=-1) != 0) - 1
-    starts = np.flatnonzero(np.diff(place, prepend=-1))
-    # Within each cell the counts in falling order, by one sort of whole numbers.
-    most = int(counts.max())
-    falling = most - np.sort(place * (most + 1) + (most - counts)) % (most + 1)
-    ranks = np.arange(1, len(falling) + 1) - starts[place]
-    return np.add.reduceat(falling, starts), np.add.reduceat(ranks * falling, starts)
-
-
-def _reaches(guesses: NDArray[np.int64], totals: NDArray[np.int64], minimum: Fraction) -> NDArray[np.bool_]:
-    """Tell where G reaches the minimum, in machine integers where they are wide enough, else in Python's."""
-    left, right = minimum.denominator, minimum.numerator
-    if max(int(guesses.max()) * left, int(totals.max()) * right) < _WIDEST_INT64:
-        return guesses * left >= totals * right
-    pairs = zip(guesses.tolist(), totals.tolist(), strict=True)
-    return np.array([each * left >= total * right for each, total in pairs])
+def strict_choice(table: AuxiliaryTable | None, policies: Sequence[Policy]) -> StrictChoice:
+    """Return what chooses for a table and policies; the last few are kept, so that templates are worked out once."""
+    if table is None:
+        raise BadInputError(
+            "strategy strict needs the auxiliary table, which a counter does not take to another process; "
+            "make the Protection before, or give the table itself"
+        )
+    # Neither can change, so which ones they are says what they are; the choice holds them.
+    which = (id(table), *map(id, policies))
+    choice = _choices.get(which)
+    if choice is None:
+        if len(_choices) >= _MOST_CHOICES:
+            _choices.clear()
+        choice = _choices[which] = StrictChoice(table, policies)
+    return choice
