@@ -54,6 +54,9 @@ FAULTS = (
     "redirect",
     "foreign-link",
     "not-http",
+    "rows-inserted",
+    "rows-deleted",
+    "rows-swapped",
 )
 DEFAULTS = {
     "fault": "",
@@ -201,7 +204,7 @@ class Server:
         return await self._respond(fault, request, self._document(fault, request, asked))
 
     def _document(self, fault, request, asked):
-        found = matching(self._rows, asked)
+        found = self._shifted(fault, matching(self._rows, asked))
         start = int(asked.get("offset") or request.query.get("cursor") or asked.get("cursor") or 0)
         page, after = self._page(fault, found, start, asked)
         link = None if after is None else str(request.rel_url.update_query(cursor=str(after)))
@@ -214,6 +217,17 @@ class Server:
             "links": {"next": link},
         }
         return document | self._misshapen(fault, document)
+
+    def _shifted(self, fault, found):
+        """Return rows as they are after each request has changed them: a new first one, the first one gone, or both."""
+        requests = len(self._received) - 1
+        if fault == "rows-inserted":
+            return [{"id": -number} for number in range(requests, 0, -1)] + found
+        if fault == "rows-deleted":
+            return found[requests:]
+        if fault == "rows-swapped":
+            return found[requests:] + [{"id": 1_000 + number} for number in range(requests)]
+        return found
 
     def _page(self, fault, found, start, asked):
         """Return the rows of a page, and where the next one begins (None after the last)."""
@@ -249,7 +263,7 @@ class Server:
         headers = {"Set-Cookie": COOKIE, "Content-Type": "application/json"}
         link = document["links"]["next"]
         if self._state["links"] == "header":
-            document = {"items": document["items"]}
+            document = {name: document[name] for name in ("items", "truncated")}
             if link:
                 headers["Link"] = f'</rows>; rel="first"; title="a, b", <{link}>; rel="prefetch next"'
         if fault == "slow":

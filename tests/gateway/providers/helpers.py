@@ -32,7 +32,7 @@ def using(config, use):
 
 
 def fetch(config, sent=None, headers=None):
-    return using(config, lambda provider: provider.fetch(provider.prepare(sent or {}), headers or {}))
+    return using(config, lambda provider: provider.fetch(sent or {}, headers or {}))
 
 
 def failure(config, sent=None, headers=None):

@@ -121,7 +121,7 @@ def test_a_header_that_would_break_the_request_is_an_error(upstream):
 def test_cookies_are_not_kept_and_connections_are(upstream):
     async def thrice(provider):
         for _ in range(3):
-            await provider.fetch(provider.prepare({}), {})
+            await provider.fetch({}, {})
 
     # By name, because cookie jars leave hosts that are numbers alone anyway.
     using(http(upstream, url=upstream.url.replace("127.0.0.1", "localhost")), thrice)
@@ -197,16 +197,16 @@ def test_a_passing_fault_is_survived_by_the_identical_request(upstream, send, fa
 
 def test_a_provider_that_is_down_cannot_be_reached_and_comes_back(upstream):
     async def down_and_up(provider):
-        await provider.fetch(provider.prepare({}), {})
+        await provider.fetch({}, {})
         assert await provider.ready()
         upstream.steer("down")
         assert not await provider.ready()
         with pytest.raises(Exception, match="cannot be reached") as caught:
-            await provider.fetch(provider.prepare({"county": SECRET}), {})
+            await provider.fetch({"county": SECRET}, {})
         assert (caught.value.code, caught.value.status) == ("provider_error", 502)
         upstream.steer()
         assert await provider.ready()
-        return await provider.fetch(provider.prepare({}), {})
+        return await provider.fetch({}, {})
 
     assert using(http(upstream, retries=1), down_and_up).rows == ROWS
 
@@ -239,7 +239,7 @@ def test_a_fetch_that_is_cancelled_stops(upstream):
     upstream.steer("slow", seconds=5.0)
 
     async def cancel(provider):
-        task = asyncio.create_task(provider.fetch(provider.prepare({}), {}))
+        task = asyncio.create_task(provider.fetch({}, {}))
         await asyncio.sleep(0.1)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -272,8 +272,8 @@ def test_a_truncated_answer_is_not_complete(upstream):
     assert (fetched.complete, fetched.missing) == (False, "the provider says that it has more rows")
     upstream.steer()
     assert fetch(http(upstream, truncated="/truncated")).complete
-    assert fetch(http(upstream, truncated="/elsewhere")).complete
-    assert not fetch(http(upstream, truncated="/total")).complete  # a number is not "no"
+    for nowhere in ("/elsewhere", "/total", "/items"):
+        expect_failure(http(upstream, truncated=nowhere), "provider_error", 502, "'truncated'")
 
 
 @pytest.mark.parametrize("rows", [1, 24, 25, 26])
@@ -331,3 +331,26 @@ def test_connections_are_let_go(upstream):
     for _ in range(3):
         fetch(http(upstream))
     assert len(os.listdir("/proc/self/fd")) <= before + 1  # noqa: PTH208
+
+
+def test_addresses_that_are_kept_are_those_of_the_same_values(upstream):
+    values = [1, True, 1.5, "1", "true", 0, False, "", "x" * 3_000, 1.0]
+
+    async def twice(provider):
+        for value in [*values, *values]:
+            await provider.fetch({"q": value}, {})
+            await provider.fetch({"r": value}, {})
+
+    using(http(upstream), twice)
+    texts = ["1", "true", "1.5", "1", "true", "0", "false", "", "x" * 3_000, "1"]
+    expected = [[[name, text]] for text in [*texts, *texts] for name in "qr"]
+    assert [request["query"] for request in upstream.received] == expected
+
+
+def test_what_cannot_be_kept_is_sent_or_refused_all_the_same(upstream):
+    class Text(str):
+        __slots__ = ()
+        __hash__ = None
+
+    assert fetch(http(upstream), {"county": Text("county 1")}).rows == [ROWS[n] for n in range(1, 25, 3)]
+    assert failure(http(upstream), {"q": ["a"]}).status == 400

@@ -5,15 +5,16 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from yarl import URL
 
 from gateway.providers.conftest import ROWS
 from gateway.providers.helpers import expect_failure, fetch, http
 from gateway.upstream import Upstream
-from incrowd.gateway.config import Budget, CursorPages, LinkPages, OffsetPages
-from incrowd.gateway.providers.pages import next_link
+from incrowd.gateway.config import Budget, CursorPages, HttpProvider, LinkPages, OffsetPages
+from incrowd.gateway.providers.base import ProviderError
+from incrowd.gateway.providers.pages import Page, plan_walk
 
 KINDS = {
-    "offset": OffsetPages(size=7),
     "offset with total": OffsetPages(size=7, total="/total"),
     "cursor": CursorPages(next="/next"),
     "cursor with limit": CursorPages(next="/next", limit="limit", size=7),
@@ -33,9 +34,8 @@ def test_all_pages_are_read(upstream, kind, send):
     steer(upstream, kind)
     fetched = fetch(http(upstream, send=send, pages=KINDS[kind]), {"race": "White"})
     assert fetched.rows == [row for row in ROWS if row["race"] == "White"]
-    pages = 3 if kind == "offset" else 2  # without a total, an empty page is the only end
-    assert (fetched.complete, fetched.missing, fetched.pages) == (True, "", pages)
-    assert len(upstream.received) == pages
+    assert (fetched.complete, fetched.missing, fetched.pages) == (True, "", 2)
+    assert len(upstream.received) == 2
     for request in upstream.received:
         sent = json.loads(request["body"]) if send == "json" else dict(request["query"])
         assert sent["race"] == "White"
@@ -50,7 +50,6 @@ def test_pages_of_any_size_hold_what_one_page_holds(crowd, kind, data):
         st.fixed_dictionaries({}, optional={"a": st.integers(0, 3), "b": st.sampled_from("xyz")})
     )
     pages = {
-        "offset": OffsetPages(size=size),
         "offset with total": OffsetPages(size=size, total="/total"),
         "cursor with limit": CursorPages(next="/next", limit="limit", size=size),
     }.get(kind, KINDS[kind])
@@ -73,7 +72,7 @@ def crowd():
 
 def test_a_full_last_page_costs_a_request_only_without_a_total(upstream):
     assert fetch(http(upstream, pages=OffsetPages(size=5))).rows == ROWS
-    assert len(upstream.received) == 6
+    assert len(upstream.received) == 6  # without a total, an empty page is the only end
     upstream.steer()
     assert fetch(http(upstream, pages=OffsetPages(size=5, total="/total"))).rows == ROWS
     assert len(upstream.received) == 5
@@ -206,27 +205,148 @@ def test_each_page_is_retried_by_itself(upstream):
     assert len(others) == 3
 
 
-@pytest.mark.parametrize(
-    ("headers", "target"),
-    [
-        (['</a>; rel="next"'], "/a"),
-        (["</a>; rel=next"], "/a"),
-        (["</a>;rel=NEXT;title=x"], "/a"),
-        (['</p>; rel="prev", </n>; rel="next"'], "/n"),
-        (['</p>; rel="prev"; title="rel=next, </x>; rel=next", </n>; rel="next"'], "/n"),
-        (['</p>; rel="prev"', '</n>; title="n"; rel="last next"'], "/n"),
-        (["</a,b;c>; rel=next"], "/a,b;c"),
-        (['</a>; rel="nextish"'], None),
-        (['</a>; title="next"'], None),
-        (["nonsense"], None),
-        ([], None),
-    ],
-)
-def test_the_next_link_is_found_in_headers(headers, target):
-    assert next_link(headers) == target
-
-
 def test_a_provider_that_sends_less_at_once_than_asked_for_is_read_to_the_end(upstream):
     upstream.steer(most=3)
-    fetched = fetch(http(upstream, pages=OffsetPages(size=50)))
+    fetched = fetch(http(upstream, pages=OffsetPages(size=50), key="/id"))
     assert (fetched.rows, fetched.complete) == (ROWS, True)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"pages": CursorPages(next="/nxt")},
+        {"pages": LinkPages(next="/links/nxt")},
+        {"pages": LinkPages(next="/link/next")},
+    ],
+)
+def test_a_page_that_does_not_say_whether_another_one_follows_is_an_error(upstream, settings):
+    upstream.steer(size=7)
+    expect_failure(http(upstream, **settings), "provider_error", 502, "'next'")
+    assert len(upstream.received) == 1
+
+
+@pytest.mark.parametrize("pages", [CursorPages(next="/next"), LinkPages(next="/next")])
+@pytest.mark.parametrize(("last", "ends"), [({"next": None}, True), ({"next": ""}, True), ({}, False)])
+def test_the_last_page_must_say_that_it_is_the_last(pages, last, ends):
+    walk = begin(pages=pages)
+    assert walk.advance(Page([{"id": 1}], {"next": "/rows?page=2"}))
+    if ends:
+        assert not walk.advance(Page([{"id": 2}], last))
+        assert not walk.missing
+    else:
+        with pytest.raises(ProviderError, match="'next'"):
+            walk.advance(Page([{"id": 2}], last))
+
+
+@pytest.mark.parametrize("flag", [0, 1, "", "false", [], {}, 0.0])
+def test_truncated_must_be_a_flag_in_every_page(flag):
+    walk = begin(pages=CursorPages(next="/next"), truncated="/cut")
+    for document in ({"next": "a", "cut": False}, {"next": "b", "cut": None}):
+        assert walk.advance(Page([], document))
+    for document in ({"next": None, "cut": flag}, {"next": None}, {"next": None, "Cut": False}):
+        with pytest.raises(ProviderError, match="'truncated'"):
+            walk.advance(Page([], document))
+
+
+def begin(**settings):
+    first = "http://127.0.0.1/rows"
+    return plan_walk(HttpProvider(url=first, **settings))(URL(first))
+
+
+def test_offsets_without_total_and_key_prove_nothing_over_several_pages(upstream):
+    fetched = fetch(http(upstream, pages=OffsetPages(size=10)))
+    assert (fetched.rows, fetched.complete) == (ROWS, False)
+    assert "'total' and 'key'" in fetched.missing
+    for size in (25, 50):  # all rows in one answer, and an empty one after it
+        upstream.steer()
+        fetched = fetch(http(upstream, pages=OffsetPages(size=size)))
+        assert (fetched.rows, fetched.complete, fetched.pages) == (ROWS, True, 2)
+
+
+@pytest.mark.parametrize("total", [None, "/total"])
+@pytest.mark.parametrize("fault", ["rows-inserted", "rows-deleted", "rows-swapped"])
+def test_rows_that_shift_between_pages_are_noticed_by_their_keys(upstream, fault, total):
+    upstream.steer(fault)
+    fetched = fetch(http(upstream, pages=OffsetPages(size=10, total=total), key="/id"))
+    assert (fetched.complete, fetched.missing) == (False, "the provider's rows changed while they were read")
+    assert len({row["id"] for row in fetched.rows}) == len(fetched.rows)
+
+
+@pytest.mark.parametrize("fault", ["rows-inserted", "rows-deleted"])
+def test_rows_that_shift_between_pages_are_noticed_by_their_total(upstream, fault):
+    upstream.steer(fault)
+    fetched = fetch(http(upstream, pages=OffsetPages(size=10, total="/total")))
+    assert (fetched.complete, fetched.missing) == (False, "the provider's rows changed while they were read")
+
+
+def test_pages_by_cursor_that_repeat_a_row_are_noticed(upstream):
+    upstream.steer("rows-inserted", size=10)
+    assert not fetch(http(upstream, pages=CursorPages(next="/next"), key="/id")).complete
+    upstream.steer(size=10)
+    assert fetch(http(upstream, pages=CursorPages(next="/next"), key="/id")).rows == ROWS
+
+
+def test_a_key_that_is_not_unique_is_noticed_in_one_page_too(upstream):
+    fetched = fetch(http(upstream, key="/race"))
+    assert (fetched.complete, len(fetched.rows)) == (False, 2)
+
+
+@pytest.mark.parametrize("key", ["/nobody", "/even"])
+@pytest.mark.parametrize("pages", [None, OffsetPages(size=10, total="/total")])
+def test_a_row_without_a_key_is_an_error(upstream, key, pages):
+    expect_failure(http(upstream, key=key, pages=pages), "provider_error", 502, "'key'")
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 1_000])
+@pytest.mark.parametrize("size", [2, 5, 24, 25, 26])
+@pytest.mark.parametrize("total", [None, "/total"])
+def test_pages_that_overlap_hold_what_one_page_holds(upstream, most, size, total):
+    upstream.steer(most=most)
+    fetched = fetch(http(upstream, pages=OffsetPages(size=size, total=total), key="/id"))
+    if most == 1:  # nothing new would ever come with the row that must come again
+        assert not fetched.complete
+    else:
+        assert (fetched.rows, fetched.complete, fetched.missing) == (ROWS, True, "")
+
+
+@given(
+    rows=st.lists(st.integers(0, 30), unique=True, max_size=20),
+    size=st.integers(2, 6),
+    total=st.booleans(),
+    changes=st.lists(st.lists(st.tuples(st.booleans(), st.integers(0, 30)), max_size=3), max_size=6),
+)
+@settings(max_examples=500)
+def test_whatever_changes_no_row_is_passed_over_or_counted_twice(rows, size, total, changes):
+    """Rows are in order; before each page but the first, some are inserted or deleted."""
+    now, stayed = sorted(rows), set(rows)
+    walk = begin(pages=OffsetPages(size=size, total="/total" if total else None), key="/id")
+    read, more, changes = [], True, iter([[], *changes])
+    while more:
+        for inserts, row in next(changes, []):
+            now = sorted({*now, row} if inserts else {*now} - {row})
+            stayed &= set(now)
+        start = walk.parameters["offset"]
+        page = Page([{"id": row} for row in now[start : start + size]], {"total": len(now)})
+        more = walk.advance(page)
+        read += [row["id"] for row in page.rows]
+    assert len(set(read)) == len(read)
+    if not walk.missing:
+        assert stayed <= set(read)
+
+
+def test_keys_that_are_chosen_to_have_one_hash_take_no_longer():
+    same_hash = 2**61 - 1  # hash(n * same_hash) is 0 for every n
+    rows = [{"id": number} for number in (1, -1, 2**64 - 1, 0.5, "1", 1e300)]
+    walk = plan_walk(HttpProvider(url="http://h/", rows="", key="/id"))(URL("http://h/"))
+    assert not walk.advance(Page(rows, rows))
+    assert walk.missing == ""
+    with pytest.raises(ProviderError, match="'key'"):
+        walk.advance(Page([{"id": number * same_hash} for number in range(1, 50)], None))
+
+
+@pytest.mark.parametrize("kind", ["cursor", "link"])
+def test_a_long_cursor_or_link_is_an_error_at_once(kind):
+    walk = plan_walk(HttpProvider(url="http://h/", rows="", pages=KINDS[kind]))(URL("http://h/"))
+    place = "/.." * 1_000_000  # seconds of work for who makes an address of it
+    with pytest.raises(ProviderError, match="more than 8190 characters"):
+        walk.advance(Page([{}], {"next": place, "links": {"next": place}}))

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
+import socket
+import struct
+import threading
 import time
 
 import msgspec
+import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +19,7 @@ from gateway.providers.helpers import expect_failure, failure, fetch, table, usi
 from incrowd.errors import BadInputError
 from incrowd.gateway.config import Budget, Hidden
 from incrowd.gateway.providers import ProviderError
+from incrowd.gateway.providers.postgres import _data_problem
 
 SECRET = "Essex-and-nobody-else"
 PEOPLE = [{"id": number, "county": f"county {number % 3}", "age": 20 + number % 5} for number in range(25)]
@@ -108,17 +114,58 @@ def test_strange_names_that_do_exist_are_found(postgres, name):
 @pytest.mark.parametrize(
     ("sent", "words"),
     [
-        ({"age": SECRET}, "does not fit"),
-        ({"age": 10**12}, "does not fit"),
-        ({"county": f"{SECRET}\0"}, "does not fit"),
-        ({"county": "\ud800"}, "Unicode"),
+        ({"county": "county 1", "age": SECRET}, "parameter 'age' does not fit"),
+        ({"age": SECRET, "county": "county 1"}, "parameter 'age' does not fit"),
+        ({"age": 10**12}, "parameter 'age' does not fit"),
+        ({"age": 21.5}, "parameter 'age' does not fit"),
+        ({"age": f"{SECRET} $2\n$2", "county": "$2"}, "parameter 'age' does not fit"),
+        ({"age": 21, "county": f"{SECRET}\0"}, "parameter 'county' must be"),
+        ({"age": 21, "county": f"{SECRET}\ud800"}, "parameter 'county' must be"),
     ],
 )
-def test_a_value_that_does_not_fit_is_an_error_without_the_value(people, sent, words):
+def test_a_value_that_does_not_fit_is_the_persons_mistake_and_not_shown(people, sent, words):
     error = failure(of_people(people), sent)
-    assert (error.code, error.status) == ("provider_error", 502)
+    assert (error.code, error.status) == ("bad_request", 400)
     assert words in str(error)
     assert SECRET not in f"{error!r} {error.__cause__!r}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("date", "2024-02-30"),
+        ("date", "soon"),
+        ("timestamp", "2024-13-01"),
+        ("uuid", "1"),
+        ("boolean", "maybe"),
+        ("double precision", "1e999"),
+        ("jsonb", '{"$1": $1'),
+        ("int[]", "{1"),
+        ("inet", "256.0.0.1"),
+    ],
+)
+def test_the_parameter_that_does_not_fit_is_named_whatever_the_columns_type(postgres, kind, value):
+    postgres.execute(f"DROP TABLE IF EXISTS fits; CREATE TABLE fits (a int, v {kind})".encode())
+    config = table(postgres, "fits", columns=("a",))
+    expect_failure(config, "bad_request", 400, "parameter 'v' does not fit", {"a": 1, "v": value})
+
+
+@pytest.mark.parametrize("column", ["1 / (id - id)", "('x' || id)::int"])
+def test_a_fault_in_the_tables_own_data_is_not_the_persons_mistake(people, column):
+    people.execute(f"CREATE OR REPLACE VIEW faulty AS SELECT {column} AS v, county FROM people".encode())
+    config = table(people, "faulty", columns=("v",))
+    expect_failure(config, "provider_error", 502, "fault in the provider's data", {"county": "county 1"})
+    expect_failure(config, "provider_error", 502, "fault in the provider's data", {"v": 1})
+    expect_failure(config, "provider_error", 502, "fault in the provider's data")
+    people.execute("DROP VIEW faulty")
+
+
+def test_a_server_that_does_not_say_which_parameter_is_believed_by_its_code():
+    error = psycopg.errors.InvalidTextRepresentation(SECRET)
+    assert _data_problem(error, ("age",), 140_000).status == 400
+    assert "a parameter does not fit" in str(_data_problem(error, ("age", "county"), 140_000))
+    assert _data_problem(error, ("age", "county"), 150_000).status == 502
+    assert _data_problem(psycopg.errors.DivisionByZero(), ("age",), 140_000).status == 502
 
 
 @pytest.mark.parametrize("value", [None, [SECRET], {"a": 1}])
@@ -129,8 +176,8 @@ def test_what_has_no_text_is_not_asked_for(people, value):
 def test_after_an_error_the_connection_serves_on(people):
     async def twice(provider):
         with pytest.raises(ProviderError):
-            await provider.fetch(provider.prepare({"age": SECRET}), {})
-        return await provider.fetch(provider.prepare({}), {}), len(sessions(people))
+            await provider.fetch({"age": SECRET}, {})
+        return await provider.fetch({}, {}), len(sessions(people))
 
     fetched, connections = using(of_people(people), twice)
     assert (fetched.rows, connections) == (PEOPLE, 1)
@@ -193,11 +240,11 @@ def test_the_budget_in_bytes_ends_the_fetch_and_the_query(postgres):
     postgres.execute("CREATE VIEW wide AS SELECT repeat('x', 1000000) AS text FROM generate_series(1, 500)")
 
     async def fetch_and_look(provider):
-        fetched = await provider.fetch(provider.prepare({}), {})
+        fetched = await provider.fetch({}, {})
         return (
             fetched,
             sessions(postgres),
-            (await provider.fetch(provider.prepare({"text": "none"}), {})).rows,
+            (await provider.fetch({"text": "none"}, {})).rows,
         )
 
     config = table(postgres, "wide", columns=("text",), budget=Budget(bytes=3_500_000), timeout=30.0)
@@ -206,6 +253,31 @@ def test_the_budget_in_bytes_ends_the_fetch_and_the_query(postgres):
     assert "3500000 bytes" in fetched.missing
     assert [state for state, _ in activity] == ["idle"]
     assert after == []
+
+
+def test_memory_is_counted_while_rows_come(postgres):
+    postgres.execute(
+        "CREATE OR REPLACE VIEW nested AS SELECT ('[' || repeat('[],', 5000) || '[]]')::json AS v"
+        " FROM generate_series(1, 1000)"
+    )
+    fetched = fetch(table(postgres, "nested", columns=("v",), budget=Budget(bytes=8_000_000)))
+    assert not fetched.complete
+    assert fetched.missing.startswith("the answer has more than 64000000 bytes when decoded")
+    assert 50 < len(fetched.rows) < 300
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        ("""'{"a": 1, "a": 2}'::json""", "same name twice"),
+        ("'[1e999]'::json", "not JSON"),
+        ("to_json(repeat('x', 8000000))", "too large"),
+        ("('[' || repeat('1,', 250000) || '1]')::json", "too large"),
+    ],
+)
+def test_json_in_a_column_that_cannot_be_read_is_an_error(postgres, column, words):
+    postgres.execute(f"DROP VIEW IF EXISTS doubtful; CREATE VIEW doubtful AS SELECT {column} AS v".encode())
+    expect_failure(table(postgres, "doubtful", columns=("v",)), "provider_error", 502, words)
 
 
 SLOW = "CREATE OR REPLACE VIEW slow AS SELECT 1 AS id, pg_sleep({})::text AS nap FROM generate_series(1, 3)"
@@ -230,14 +302,14 @@ def wait_until(condition, seconds=10):
 
 def test_a_server_that_hangs_is_given_up_in_time(people):
     async def freeze(provider):
-        await provider.fetch(provider.prepare({}), {})
+        await provider.fetch({}, {})
         people.freeze()
         begun = time.monotonic()
         try:
             with pytest.raises(ProviderError) as connected:
-                await provider.fetch(provider.prepare({"county": SECRET}), {})
+                await provider.fetch({"county": SECRET}, {})
             with pytest.raises(ProviderError) as connecting:
-                await provider.fetch(provider.prepare({"county": SECRET}), {})
+                await provider.fetch({"county": SECRET}, {})
             assert not await provider.ready()
             took = time.monotonic() - begun
         finally:
@@ -245,7 +317,7 @@ def test_a_server_that_hangs_is_given_up_in_time(people):
         assert {connected.value.code, connecting.value.code} == {"provider_timeout"}
         assert "0.4 seconds" in str(connecting.value)  # a half is for connecting, and there is no other try
         assert took < 5
-        return await provider.fetch(provider.prepare({}), {})
+        return await provider.fetch({}, {})
 
     assert using(of_people(people, timeout=0.8, retries=0), freeze).rows == PEOPLE
 
@@ -254,20 +326,20 @@ def test_a_database_that_is_down_cannot_be_reached_and_comes_back(people):
     async def down_and_up(provider):
         assert not await provider.ready()
         with pytest.raises(ProviderError, match="cannot be reached") as caught:
-            await provider.fetch(provider.prepare({"county": SECRET}), {})
+            await provider.fetch({"county": SECRET}, {})
         assert (caught.value.code, caught.value.status) == ("provider_error", 502)
         people.start()
         assert await provider.ready()
-        fetched = await provider.fetch(provider.prepare({}), {})
+        fetched = await provider.fetch({}, {})
         people.stop()
         assert not await provider.ready()
         people.start()
         again = await asyncio.gather(
-            *(provider.fetch(provider.prepare({}), {}) for _ in range(9))
+            *(provider.fetch({}, {}) for _ in range(9))
         )  # with connections gone stale
         people.stop()
         people.start()
-        again.append(await provider.fetch(provider.prepare({}), {}))
+        again.append(await provider.fetch({}, {}))
         return [one.rows for one in (fetched, *again)]
 
     people.stop()
@@ -282,7 +354,7 @@ def test_no_more_connections_are_made_than_allowed(people):
     people.execute(SLOW.format(0.05).encode())
 
     async def crowd(provider):
-        fetches = [asyncio.create_task(provider.fetch(provider.prepare({}), {})) for _ in range(8)]
+        fetches = [asyncio.create_task(provider.fetch({}, {})) for _ in range(8)]
         await asyncio.sleep(0.2)
         open_at_once = len(sessions(people))
         await asyncio.gather(*fetches)
@@ -296,9 +368,7 @@ def test_waiting_for_a_connection_counts_as_time(people):
     people.execute(SLOW.format(0.2).encode())
 
     async def crowd(provider):
-        return await asyncio.gather(
-            *(provider.fetch(provider.prepare({}), {}) for _ in range(4)), return_exceptions=True
-        )
+        return await asyncio.gather(*(provider.fetch({}, {}) for _ in range(4)), return_exceptions=True)
 
     config = table(people, "slow", columns=("id", "nap"), connections=1, timeout=1.0)
     first, *others = using(config, crowd)
@@ -310,7 +380,7 @@ def test_a_fetch_that_is_cancelled_stops_and_others_go_on(people):
     people.execute(SLOW.format(5).encode())
 
     async def cancel(provider):
-        task = asyncio.create_task(provider.fetch(provider.prepare({}), {}))
+        task = asyncio.create_task(provider.fetch({}, {}))
         await asyncio.sleep(0.3)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -325,7 +395,7 @@ def test_a_provider_closed_during_a_fetch_lets_its_connection_go_afterwards(peop
     people.execute(SLOW.format(0.1).encode())
 
     async def close_early(provider):
-        task = asyncio.create_task(provider.fetch(provider.prepare({}), {}))
+        task = asyncio.create_task(provider.fetch({}, {}))
         await asyncio.sleep(0.15)
         await provider.close()
         return (await task).complete, list(provider._idle)
@@ -367,3 +437,90 @@ def test_an_address_that_cannot_be_read_is_refused_without_showing_it(people):
     with pytest.raises(BadInputError, match="'dsn'") as caught:
         fetch(of_people(people, dsn=Hidden("password=hunter2 nonsense")))
     assert "hunter2" not in str(caught.value)
+
+
+class Stray:
+    """A server that answers each query with what was asked for, and sends something more once the first was answered."""
+
+    dsn = "host=127.0.0.1 port={} user=x dbname=x sslmode=disable gssencmode=disable"
+
+    def __init__(self, stray):
+        self._stray = [stray]
+        self.connections = 0
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.dsn = self.dsn.format(self._listener.getsockname()[1])
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                peer, _ = self._listener.accept()
+                self.connections += 1
+                threading.Thread(target=self._talk, args=(peer,), daemon=True).start()
+
+    def _talk(self, peer):
+        with contextlib.suppress(OSError), peer, peer.makefile("rb") as stream:
+            self._serve(peer, stream)
+
+    def _serve(self, peer, stream):
+        read(stream)  # the startup message
+        settings = b"".join(
+            message(b"S", each) for each in (b"server_version\x0015.0\0", b"client_encoding\0UTF8\0")
+        )
+        peer.sendall(message(b"R", bytes(4)) + settings + message(b"Z", b"I"))
+        while kind := stream.read(1):
+            content = read(stream)
+            if kind == b"B":  # it holds the value, and zeros follow
+                asked = content[content.index(b"county") :].partition(b"\0")[0]
+            elif kind == b"S":
+                peer.sendall(result(asked))
+                if self._stray:
+                    time.sleep(0.05)
+                    peer.sendall(self._stray.pop())
+
+
+def read(stream):
+    return stream.read(struct.unpack("!I", stream.read(4))[0] - 4)
+
+
+def message(kind, content=b""):
+    return kind + struct.pack("!I", len(content) + 4) + content
+
+
+def result(text):
+    column = b"county\0" + struct.pack("!IhIhih", 0, 0, 25, -1, -1, 0)
+    row = struct.pack("!HI", 1, len(text)) + text
+    answer = [
+        (b"1", b""),
+        (b"2", b""),
+        (b"T", b"\0\1" + column),
+        (b"D", row),
+        (b"C", b"SELECT 1\0"),
+        (b"Z", b"I"),
+    ]
+    return b"".join(message(*each) for each in answer)
+
+
+@pytest.mark.parametrize(
+    "stray", [result(b"another"), message(b"Z", b"I")], ids=["answer", "end of an answer"]
+)
+def test_a_connection_on_which_anything_arrived_is_not_used_again(stray):
+    async def ask(provider):
+        answers = []
+        for number in range(3):
+            answers += (await provider.fetch({"county": f"county {number}"}, {})).rows
+            await asyncio.sleep(0.1)
+        return answers
+
+    with Stray(stray) as server:
+        answers = using(table(server, columns=("county",)), ask)
+        assert [row["county"] for row in answers] == ["county 0", "county 1", "county 2"]
+        assert server.connections == 2

@@ -94,11 +94,8 @@ class Fetched:
 class Provider(Protocol):
     """Somebody who has rows and is not trusted with the query."""
 
-    def prepare(self, sent: Mapping[str, Any]) -> Any:
-        """Return an errand: how to ask for what is sent. It is good for any number of times."""
-
-    def fetch(self, errand: Any, headers: Mapping[str, str]) -> Awaitable[Fetched]:
-        """Return all rows for the generalized query, or a `Fetched` that says what is missing."""
+    def fetch(self, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Awaitable[Fetched]:
+        """Return all rows for what is sent, or a `Fetched` that says what is missing."""
 
     async def ready(self) -> bool:
         """Tell whether the provider can be reached, at little cost and without asking it for anything."""

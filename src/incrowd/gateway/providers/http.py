@@ -20,7 +20,6 @@ from yarl import URL
 
 from incrowd.errors import BadInputError
 from incrowd.gateway.config import ClientTls, HttpProvider
-from incrowd.gateway.pointers import MISSING, compile_pointer
 from incrowd.gateway.providers.base import (
     OVER_BUDGET,
     Fetched,
@@ -30,12 +29,20 @@ from incrowd.gateway.providers.base import (
     try_again,
 )
 from incrowd.gateway.providers.clock import Clock
+from incrowd.gateway.providers.decode import Decoder, Room
 from incrowd.gateway.providers.pages import Page, Walk, plan_walk
+from incrowd.gateway.providers.pool import Pool
 from incrowd.online.schema import text_of
 
 __all__ = ["HttpSource"]
 
 MOST_CONNECTIONS = 100
+MOST_HEADERS = 128
+LONGEST_LINE = 8190  # of an answer's first line and of each of its headers, in bytes
+REMEMBERED = 1024
+"""Addresses that are not made again."""
+LONGEST_REMEMBERED = 1024
+"""The most characters of the values in one of them: people choose them, and must not fill the memory."""
 PROBE_SECONDS = 1.0
 TRY_AGAIN = frozenset({502, 503, 504})
 OK = 200
@@ -45,16 +52,14 @@ OUR_HEADERS = {"accept": "application/json", "accept-encoding": "gzip, deflate",
 JSON_BODY = {"content-type": "application/json"}
 
 _encode = msgspec.json.Encoder(enc_hook=text_of).encode
-_decode = msgspec.json.Decoder().decode
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Errand:
-    """What is sent, by itself and as texts, and the address of the first page."""
+class _Start:
+    """What is sent in a query string, as texts, and the address of the first page."""
 
-    sent: Mapping[str, Any]
     texts: dict[str, str]
-    first: URL
+    url: URL
 
 
 class HttpSource:
@@ -71,22 +76,18 @@ class HttpSource:
         self._url = URL(config.url)
         self._method = "GET" if config.send == "query" else "POST"
         self._forward = frozenset(name.lower() for name in config.forward)
-        self._begin_walk = plan_walk(config.pages)
-        self._find_rows = compile_pointer(config.rows)
-        self._find_truncated = None if config.truncated is None else compile_pointer(config.truncated)
+        self._begin_walk = plan_walk(config)
+        self._decoder = Decoder(config.rows)
+        self._starts: dict[int, tuple[Mapping[str, Any], _Start]] = {}
         self._clock = Clock(config.timeout)
         self._session = _open_session(config)
 
-    def prepare(self, sent: Mapping[str, Any]) -> Errand:
-        """Return what is sent as it stands in addresses and bodies, and where the first page is."""
-        texts = {} if self._method == "POST" else _texts(sent)
-        return Errand(sent, texts, self._address(texts, self._begin_walk(self._url, texts)))
-
-    async def fetch(self, errand: Errand, headers: Mapping[str, str]) -> Fetched:
+    async def fetch(self, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Fetched:
         """Return all rows for what is sent, or what came of them before a budget or the provider ended it."""
+        start = self._start(sent)
         try:
             with self._clock.limit():
-                return await self._read_pages(errand, self._let_through(headers) if headers else None)
+                return await self._read_pages(start, sent, self._let_through(headers) if headers else None)
         except TimeoutError:
             raise ProviderError.late(self._config.timeout) from None
 
@@ -113,32 +114,60 @@ class HttpSource:
             name: named[name] for name in self._forward & named.keys() if name not in self._session.headers
         }
 
-    async def _read_pages(self, errand: Errand, headers: dict[str, str] | None) -> Fetched:
-        url = errand.first
-        walk = self._begin_walk(self._url, errand.texts)
+    def _start(self, sent: Mapping[str, Any]) -> _Start:
+        """Return where to begin. It takes a while to make an address, so it is kept for a query that is asked again.
+
+        Queries never change, so which object it is says what is sent; another person's is another object.
+        """
+        kept = self._starts.get(id(sent))
+        if kept is not None and kept[0] is sent:
+            return kept[1]
+        start = self._make_start(sent)
+        if sum(map(len, start.texts.values())) <= LONGEST_REMEMBERED:
+            if len(self._starts) >= REMEMBERED:
+                self._starts.clear()
+            self._starts[id(sent)] = sent, start
+        return start
+
+    def _make_start(self, sent: Mapping[str, Any]) -> _Start:
+        if self._method == "POST":
+            return _Start({}, self._url)
+        texts = _texts(sent)
+        return _Start(texts, self._address(texts, self._begin_walk(self._url)))
+
+    async def _read_pages(
+        self, start: _Start, sent: Mapping[str, Any], headers: dict[str, str] | None
+    ) -> Fetched:
+        url = start.url
+        walk = self._begin_walk(url)
         budget = self._config.budget
+        room = Room(budget)
         rows: list[dict[str, Any]] = []
         nbytes = pages = 0
         missing, more = "", True
         while more and not missing:
-            body = _json({**errand.sent, **walk.parameters}) if self._method == "POST" else None
-            left = budget.bytes - nbytes
+            body = _json({**sent, **walk.parameters}) if self._method == "POST" else None
+            request = url, body, headers, budget.bytes - nbytes
             try:
-                answer, links = await self._ask(url, body, headers, left)
+                answer, links = await self._ask(*request)
             except TryAgainError as failure:
-                ask = partial(self._ask, url, body, headers, left)
-                answer, links = await try_again(ask, self._config.retries, failure)
+                answer, links = await try_again(partial(self._ask, *request), self._config.retries, failure)
             if answer is None:
                 missing = f"{OVER_BUDGET} {budget.bytes} bytes"
                 break
             nbytes += len(answer)
             pages += 1
-            page, truncated = self._read(answer, links)
+            decoded = await self._decoder.decode(answer, room)
+            page = Page(decoded.rows, decoded.document, links)
+            if room.over:  # the rest of the page is not there, so nobody can say what follows it
+                rows += page.rows
+                missing = room.over
+                break
             more = walk.advance(page)
             if more:
-                url = self._address(errand.texts, walk)
+                url = self._address(start.texts, walk)
             rows += page.rows
-            missing = "the provider says that it has more rows" if truncated else walk.missing
+            missing = walk.missing
             if len(rows) > budget.rows:
                 del rows[budget.rows :]
                 missing = f"{OVER_BUDGET} {budget.rows} rows"
@@ -162,7 +191,7 @@ class HttpSource:
                 self._method, url, data=body, headers=headers, allow_redirects=False
             )
             try:
-                _check_status(response.status)
+                _check_head(response)
                 answer = await _receive(response, most)
                 return answer, response.headers.getall("Link", ())
             finally:  # whoever read to the end has given the connection back already
@@ -183,29 +212,19 @@ class HttpSource:
         except ValueError:
             raise ProviderError("a header cannot be passed on to the provider") from None
 
-    def _read(self, answer: bytes, links: Sequence[str]) -> tuple[Page, bool]:
-        """Return the page in an answer, and whether the provider says that it kept rows back."""
-        try:
-            document = _decode(answer)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-            raise ProviderError("the provider's answer is not JSON") from None
-        rows = self._find_rows(document)
-        if type(rows) is not list or set(map(type, rows)) - {dict}:
-            raise ProviderError("the provider's answer has no array of objects where 'rows' points to")
-        flag = self._find_truncated(document) if self._find_truncated else MISSING
-        return Page(rows, document, links), flag is not MISSING and bool(flag)
-
 
 def _open_session(config: HttpProvider) -> aiohttp.ClientSession:
     own = {name.lower(): value for name, value in config.headers.items()}
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=MOST_CONNECTIONS, ssl=_tls_context(config.tls)),
+        connector=Pool(limit=MOST_CONNECTIONS, ssl=_tls_context(config.tls)),
         cookie_jar=aiohttp.DummyCookieJar(),
         headers=OUR_HEADERS | (JSON_BODY if config.send == "json" else {}) | own,
         auto_decompress=True,
         # Half of a fetch's time to get a connection; the clock keeps the whole.
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=config.timeout / 2),
         trust_env=False,
+        max_line_size=LONGEST_LINE,
+        max_field_size=LONGEST_LINE,
     )
 
 
@@ -235,8 +254,12 @@ def _json(values: Mapping[str, Any]) -> bytes:
         raise ProviderError.unsendable(", ".join(values)) from None
 
 
-def _check_status(status: int) -> None:
+def _check_head(response: aiohttp.ClientResponse) -> None:
+    """Refuse an answer of which the body need not be read."""
+    status = response.status
     if status == OK:
+        if len(response.headers) > MOST_HEADERS:
+            raise ProviderError(f"the provider's answer has more than {MOST_HEADERS} headers")
         return
     if status in TRY_AGAIN:
         raise TryAgainError(ProviderError(f"the provider is out of order (status {status})"))

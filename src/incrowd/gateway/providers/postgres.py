@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
+import select
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
@@ -25,6 +27,7 @@ from psycopg.adapt import Loader
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, dict_row
+from psycopg.types.json import set_json_loads
 from psycopg.types.string import TextLoader
 
 from incrowd.errors import BadInputError
@@ -37,6 +40,7 @@ from incrowd.gateway.providers.base import (
     plain_text,
     try_again,
 )
+from incrowd.gateway.providers.decode import Room, decode_value
 
 __all__ = ["PostgresSource"]
 
@@ -46,6 +50,10 @@ ROWS_AT_ONCE = 16 if psycopg.capabilities.has_stream_chunked() else 1
 # What JSON has too. Every other type becomes the text that PostgreSQL writes, except for those with a loader below.
 JSON_TYPES = frozenset({"bool", "int2", "int4", "int8", "oid", "float4", "float8", "json", "jsonb"})
 LONGEST_NUMBER = 300
+# A text or number that cannot be read as the column's type. From version 15 on the server also says which parameter it was.
+DOES_NOT_FIT = frozenset({"22P02", "22P03", "22003", "22007", "22008", "22021", "22P05"})
+SAYS_WHICH = 150_000
+_PARAMETER = re.compile(r"\$(\d{1,5})\b")
 MOST_QUERIES = 1000  # that are kept composed: one for each set of names
 
 Connection = AsyncConnection[DictRow]
@@ -76,9 +84,10 @@ class _PaddedLoader(TextLoader):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Errand:
-    """A statement and its values."""
+    """A statement, the names that it compares and their values."""
 
     query: bytes
+    names: tuple[str, ...]
     values: list[str]
 
 
@@ -99,12 +108,10 @@ class PostgresSource:
         self._idle: list[Connection] = []
         self._closed = False
 
-    def prepare(self, sent: Mapping[str, Any]) -> Errand:
-        """Return the statement for what is sent, and its values."""
-        return Errand(self._query(tuple(sent)), [plain_text(name, value) for name, value in sent.items()])
-
-    async def fetch(self, errand: Errand, headers: Mapping[str, str]) -> Fetched:  # noqa: ARG002
+    async def fetch(self, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Fetched:  # noqa: ARG002
         """Return all rows that equal what is sent, or as many as the budget allows. No header is passed on."""
+        names = tuple(sent)
+        errand = Errand(self._query(names), names, [_text(name, value) for name, value in sent.items()])
         try:
             async with asyncio.timeout(self._config.timeout) as clock, self._places:
                 read = partial(self._read, errand, clock)
@@ -141,11 +148,12 @@ class PostgresSource:
         """Make one attempt; a connection that breaks may have been an old one, so those are let go with it."""
         try:
             async with self._connection(clock) as connection:
-                return await self._stream(connection, errand)
+                try:
+                    return await self._stream(connection, errand)
+                except psycopg.DataError as error:
+                    raise _data_problem(error, errand.names, connection.info.server_version) from None
         except psycopg.errors.QueryCanceled:
             raise TimeoutError from None
-        except psycopg.DataError:
-            raise ProviderError("a value that was sent does not fit its column in PostgreSQL") from None
         except TimeoutError:
             raise TryAgainError(ProviderError.late(self._config.timeout / 2)) from None
         except (psycopg.OperationalError, OSError):
@@ -156,25 +164,29 @@ class PostgresSource:
         except psycopg.Error as error:
             raise ProviderError(f"PostgreSQL refuses the query (SQLSTATE {error.sqlstate})") from None
         except UnicodeError:
-            raise ProviderError("a text in PostgreSQL or in the query is not proper Unicode") from None
+            raise ProviderError("a text in PostgreSQL is not proper Unicode") from None
 
     async def _stream(self, connection: Connection, errand: Errand) -> Fetched:
         """Take row by row, and no more than the budget."""
         budget = self._config.budget
+        room = Room(budget)
         rows: list[dict[str, Any]] = []
         nbytes = 0
         stream = connection.cursor().stream(errand.query, errand.values, size=ROWS_AT_ONCE)
         missing = ""
         async with aclosing(cast("AsyncGenerator[DictRow]", stream)):
             async for row in stream:
-                size = len(_encode(row))
+                text = _encode(row)
+                room.take(text, [row])
                 if len(rows) == budget.rows:
                     missing = f"{OVER_BUDGET} {budget.rows} rows"
-                elif nbytes + size > budget.bytes:
+                elif nbytes + len(text) > budget.bytes:
                     missing = f"{OVER_BUDGET} {budget.bytes} bytes"
+                else:
+                    missing = room.over
                 if missing:
                     break
-                nbytes += size
+                nbytes += len(text)
                 rows.append(row)
         return Fetched(rows, not missing, missing, nbytes, pages=1)
 
@@ -185,7 +197,7 @@ class PostgresSource:
         An interrupted psycopg asks the server to cancel, and would wait long for one that hangs; a server in
         order keeps to its own timeout anyway.
         """
-        connection = self._idle.pop() if self._idle else await self._connect()
+        connection = await self._clean_idle() or await self._connect()
         deadline = clock.when()
         timer = asyncio.get_running_loop().call_later(_seconds_left(clock), _cut, connection)
         clock.reschedule(None)
@@ -198,6 +210,15 @@ class PostgresSource:
                 await connection.close()
             else:
                 self._idle.append(connection)
+
+    async def _clean_idle(self) -> Connection | None:
+        """Return an idle connection on which nothing has arrived since its last answer; others are closed."""
+        while self._idle:
+            connection = self._idle.pop()
+            if not _is_spoilt(connection):
+                return connection
+            await connection.close()
+        return None
 
     async def _connect(self) -> Connection:
         async with asyncio.timeout(self._config.timeout / 2):
@@ -244,14 +265,61 @@ def _compose(config: PostgresProvider, names: tuple[str, ...]) -> bytes:
     return (query + sql.SQL(" LIMIT {}").format(sql.Literal(config.budget.rows + 1))).as_bytes(None)
 
 
+def _text(name: str, value: object) -> str:
+    """Return the text of a value, which PostgreSQL must be able to hold."""
+    text = plain_text(name, value)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ProviderError.unsendable(name) from None
+    if "\0" in text:
+        raise ProviderError.unsendable(name)
+    return text
+
+
+def _data_problem(error: psycopg.DataError, names: tuple[str, ...], version: int) -> ProviderError:
+    """Return whose mistake an error in the data is: that of the value that was sent, or the table's own."""
+    place = _failed_parameter(error.diag.context or "")
+    if 0 < place <= len(names):
+        return _unfit(f"parameter '{names[place - 1]}'")
+    if version < SAYS_WHICH and names and error.sqlstate in DOES_NOT_FIT:
+        return _unfit("a parameter" if len(names) > 1 else f"parameter '{names[0]}'")
+    return ProviderError(f"PostgreSQL finds a fault in the provider's data (SQLSTATE {error.sqlstate})")
+
+
+def _failed_parameter(context: str) -> int:
+    """Return which parameter the server could not read; it says so in the last line of where it was, in any language."""
+    numbers = _PARAMETER.findall(context.rpartition("\n")[2])
+    return int(numbers[0]) if numbers else 0
+
+
+def _unfit(what: str) -> ProviderError:
+    message = f"{what} does not fit its column in PostgreSQL: give a value of the column's type and range"
+    return ProviderError(message, code="bad_request", status=400)
+
+
 def _register_loaders(connection: Connection) -> None:
     """Make every value one that JSON has."""
     adapters = connection.adapters
     for kind in adapters.types:
         if kind.name not in JSON_TYPES:
             adapters.register_loader(kind.oid, TextLoader)
+    set_json_loads(_load_json, connection)
     adapters.register_loader("numeric", _NumberLoader)
     adapters.register_loader("bpchar", _PaddedLoader)
+
+
+def _load_json(data: str | bytes) -> Any:
+    return decode_value(data.encode() if isinstance(data, str) else bytes(data))
+
+
+def _is_spoilt(connection: Connection) -> bool:
+    """Tell whether anything has arrived, or the connection has ended: it would be taken for the beginning of the next answer."""
+    if connection.closed:
+        return True
+    kernel = select.poll()
+    kernel.register(connection.fileno(), select.POLLIN | select.POLLPRI)
+    return bool(kernel.poll(0))
 
 
 def _seconds_left(clock: asyncio.Timeout) -> float:

@@ -1,0 +1,297 @@
+"""An answer belongs to the request before it: what arrives at any other time is nobody's answer."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import threading
+import time
+
+import pytest
+import uvloop
+
+from gateway.providers.helpers import http
+from gateway.providers.raw import Raw, answer, slowly
+from gateway.providers.test_tls import papers
+from incrowd.gateway.config import ClientTls
+from incrowd.gateway.providers import ProviderError, open_provider
+
+__all__ = ["papers"]  # a fixture is found by its name here
+
+WRONG = answer("wrong")
+STRAY = {
+    "an answer": WRONG,
+    "two answers": WRONG * 2,
+    "half an answer": WRONG[:20],
+    "an answer without its end": WRONG[:-5],
+    "an interim answer": b"HTTP/1.1 100 Continue\r\n\r\n",
+    "an empty line": b"\r\n",
+    "one byte": b"H",
+    "nonsense": b"\x00\xff nonsense",
+}
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def loops(request):
+    return uvloop.new_event_loop if request.param == "uvloop" else asyncio.new_event_loop
+
+
+@pytest.fixture(params=["plain", "tls"])
+def line(request):
+    """Return how a provider and the gateway are set up for plain connections and for TLS."""
+    if request.param == "plain":
+        return None, {}
+    made = request.getfixturevalue("papers")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*made["server"])
+    return context, {"tls": ClientTls(ca=made["ca"])}
+
+
+def run(raw, talk, loops=None, **settings):
+    """Run a talk with an opened provider that is never tried again."""
+
+    async def opened():
+        provider = await open_provider(http(raw, **({"retries": 0, "timeout": 5.0} | settings)))
+        try:
+            return await talk(provider)
+        finally:
+            await provider.close()
+
+    with asyncio.Runner(loop_factory=loops) as runner:
+        return runner.run(opened())
+
+
+async def asked(provider, name):
+    """Ask for a name and return what the answer says was asked."""
+    fetched = await provider.fetch({"q": name}, {})
+    assert fetched.complete
+    return [row["asked"] for row in fetched.rows]
+
+
+def test_a_clean_connection_is_used_again(loops, line):
+    context, settings = line
+
+    async def talk(provider):
+        for name in "abc":
+            assert await asked(provider, name) == [f"/rows?q={name}"]
+
+    with Raw(tls=context) as raw:
+        run(raw, talk, loops, **settings)
+        assert [number for number, _ in raw.received] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("seen", ["by the loop", "in the kernel"])
+@pytest.mark.parametrize("stray", STRAY)
+@pytest.mark.parametrize("send", ["query", "json"])
+def test_a_connection_on_which_anything_arrived_is_not_used_again(stray, seen, send):
+    check_stray(STRAY[stray], seen, send=send)
+
+
+@pytest.mark.parametrize("seen", ["by the loop", "in the kernel"])
+@pytest.mark.parametrize("stray", ["an answer", "half an answer"])
+def test_so_it_is_with_every_loop_and_with_tls(loops, line, stray, seen):
+    check_stray(STRAY[stray], seen, loops, line)
+
+
+def check_stray(stray, seen, loops=None, line=(None, {}), send="query"):
+    context, settings = line
+    go = threading.Event()
+
+    def reply(target):
+        yield answer(target)
+        if len(raw.received) == 1:
+            go.wait(5)
+            yield stray
+
+    async def talk(provider):
+        await asked(provider, "a")
+        go.set()
+        if seen == "by the loop":
+            await asyncio.sleep(0.03)
+        else:
+            time.sleep(0.03)  # noqa: ASYNC251 - the loop must not come to read it
+        assert await asked(provider, "b") == (["/rows"] if send == "json" else ["/rows?q=b"])
+
+    with Raw(reply, tls=context) as raw:
+        run(raw, talk, loops, send=send, **settings)
+        assert [number for number, _ in raw.received] == [1, 2]
+
+
+def test_all_spoilt_connections_are_passed_over_at_once():
+    async def talk(provider):
+        await asyncio.gather(*(asked(provider, "slow") for _ in range(8)))
+        for peer in raw.peers:
+            peer.sendall(WRONG)
+        time.sleep(0.03)  # noqa: ASYNC251
+        assert await asked(provider, "b") == ["/rows?q=b"]
+
+    def reply(target):
+        time.sleep(0.1 * target.endswith("slow"))
+        return [answer(target)]
+
+    with Raw(reply) as raw:
+        run(raw, talk)
+        assert raw.received[-1] == (9, "/rows?q=b")
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        lambda own: [own + WRONG],
+        lambda own: [own[:30], own[30:] + WRONG],
+        lambda own: [own[:-1], own[-1:] + WRONG],
+        lambda own: [own[:-1], own[-1:] + WRONG[:-1]],
+        lambda own: [own, WRONG],
+        lambda own: [own + WRONG[:20], WRONG[20:]],
+        lambda own: [own[:-1], own[-1:] + WRONG[:20], WRONG[20:]],
+    ],
+)
+def test_what_follows_an_answer_is_not_the_next_one(loops, pieces):
+    async def talk(provider):
+        assert await asked(provider, "a") == ["/rows?q=a"]
+        await asyncio.sleep(0.03)
+        assert await asked(provider, "b") == ["/rows?q=b"]
+
+    with Raw(
+        lambda target: slowly(pieces(answer(target))) if target.endswith("a") else [answer(target)]
+    ) as raw:
+        run(raw, talk, loops)
+        assert [number for number, _ in raw.received] == [1, 2]
+
+
+def test_the_rest_of_a_stray_answer_is_not_the_next_one():
+    async def talk(provider):
+        assert await asked(provider, "a") == ["/rows?q=a"]
+        with pytest.raises(ProviderError, match="not proper HTTP"):
+            await asked(provider, "b")
+
+    with Raw(
+        lambda target: (
+            [answer(target) + WRONG[:20]] if target.endswith("a") else [WRONG[20:] + answer(target)]
+        )
+    ) as raw:
+        run(raw, talk)
+
+
+def test_what_follows_a_refusal_is_not_the_next_answer():
+    async def talk(provider):
+        with pytest.raises(ProviderError, match="status 204"):
+            await asked(provider, "a")
+        await asyncio.sleep(0.03)
+        assert await asked(provider, "b") == ["/rows?q=b"]
+
+    none = b"HTTP/1.1 204 No Content\r\n\r\n"
+    with Raw(lambda target: slowly([none, WRONG]) if target.endswith("a") else [answer(target)]) as raw:
+        run(raw, talk)
+        assert [number for number, _ in raw.received] == [1, 2]
+
+
+@pytest.mark.parametrize("end", ["timeout", "cancelled"])
+@pytest.mark.parametrize("late", ["head", "body"])
+def test_an_answer_that_comes_too_late_is_not_the_next_one(end, late):
+    async def talk(provider):
+        task = asyncio.ensure_future(asked(provider, "late"))
+        if end == "cancelled":
+            await asyncio.sleep(0.05)
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError if end == "cancelled" else ProviderError):
+            await task
+        for name in "abc":
+            assert await asked(provider, name) == [f"/rows?q={name}"]
+            await asyncio.sleep(0.1)
+
+    def reply(target):
+        own = answer(target)
+        if target.endswith("late"):
+            yield own[: 0 if late == "head" else 60]
+            time.sleep(0.25)
+            yield own[60 * (late == "body") :]
+        else:
+            yield own
+
+    with Raw(reply) as raw:
+        run(raw, talk, timeout=0.15)
+        assert {number for number, target in raw.received if "late" not in target} == {2}
+
+
+def test_interim_answers_are_no_answers():
+    interim = b"HTTP/1.1 103 Early Hints\r\nLink: </x>; rel=preload\r\n\r\n"
+
+    async def talk(provider):
+        for name in "ab":
+            assert await asked(provider, name) == [f"/rows?q={name}"]
+
+    with Raw(lambda target: slowly([interim * 3, interim + answer(target)])) as raw:
+        run(raw, talk)
+        assert [number for number, _ in raw.received] == [1, 1]
+
+
+@pytest.mark.parametrize("first", [b"", b"H"], ids=["whole", "split"])
+@pytest.mark.parametrize(
+    "head", [b"HTTP/1.1 100 Continue", b"HTTP/1.0 100 Continue", b"HTTP/1.1 200 OK\r\nContent-Length: 0"]
+)
+def test_there_is_an_end_of_answers(head, first):
+    flood = (head + b"\r\n\r\n") * 2_000
+
+    async def talk(provider):
+        with pytest.raises(ProviderError, match="broke off"):
+            await asked(provider, "a")
+
+    with Raw(lambda target: slowly([first, flood[len(first) :], answer(target)])) as raw:
+        run(raw, talk, retries=0)
+
+
+def test_a_connection_that_changes_its_protocol_is_not_used():
+    switch = b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"
+
+    async def talk(provider):
+        with pytest.raises(ProviderError, match="status 101"):
+            await asked(provider, "a")
+        assert await asked(provider, "b") == ["/rows?q=b"]
+
+    with Raw(lambda target: [switch + WRONG] if target.endswith("a") else [answer(target)]) as raw:
+        run(raw, talk)
+        assert [number for number, _ in raw.received] == [1, 2]
+
+
+def test_an_answer_with_two_lengths_is_no_answer():
+    both = answer("/rows?q=a", extra=["Transfer-Encoding: chunked"])
+    two = answer("/rows?q=a", extra=["Content-Length: 3"])
+
+    async def talk(provider):
+        for _ in range(2):
+            with pytest.raises(ProviderError, match=r"not proper HTTP|broke off"):
+                await asked(provider, "a")
+
+    for wrong in (both, two):
+        with Raw(lambda _, wrong=wrong: [wrong]) as raw:
+            run(raw, talk)
+
+
+def test_an_answer_before_any_question_is_an_error():
+    async def talk(provider):
+        task = asyncio.ensure_future(asked(provider, "a"))
+        for _ in range(10):
+            await asyncio.sleep(0)
+            time.sleep(0.005)  # noqa: ASYNC251 - the greeting comes before the loop knows of the connection
+        with pytest.raises(ProviderError, match="broke off"):
+            await task
+
+    with Raw(greeting=WRONG) as raw:
+        run(raw, talk, timeout=1.0)
+        assert raw.received == []
+
+
+def test_a_provider_that_hangs_up_on_idle_connections_is_asked_anew(loops, line):
+    context, settings = line
+
+    async def talk(provider):
+        for name in "abc":
+            assert await asked(provider, name) == [f"/rows?q={name}"]
+            raw.peers[-1].shutdown(socket.SHUT_RDWR)
+            time.sleep(0.02)  # noqa: ASYNC251 - its end waits in the kernel
+
+    with Raw(tls=context) as raw:
+        run(raw, talk, loops, send="query", **settings)
+        assert [number for number, _ in raw.received] == [1, 2, 3]
