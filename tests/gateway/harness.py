@@ -7,6 +7,7 @@ import hashlib
 import http.client
 import json
 import os
+import random
 import signal
 import socket
 import ssl
@@ -20,14 +21,21 @@ from pathlib import Path
 
 import yaml
 
+from incrowd.gateway.config import load_config
+from incrowd.gateway.ledgers import init_ledger
+
 KEY = "alice's own key 0123456789"
 SECRET = "a secret of the gateway's operator"
 PATIENCE = 60
+FIRST_CLIENT_PORT = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="ascii").split()[0])
 
 
 def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
+    """Return a port that nobody listens on, out of those that the system never gives to the client of a connection."""
+    while True:
+        port = random.randrange(10_000, FIRST_CLIENT_PORT)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def hashed(key):
@@ -38,7 +46,7 @@ def configuration(table, provider, **changes):
     """Return a configuration that protects income and asks one provider at /loans; `changes` replace its parts."""
     config = {
         "listen": {"port": free_port()},
-        "table": {"file": str(table)},
+        "table": {"file": str(table), "settle": "300ms"},
         "privacy": {"protect": ["income:l=3"], "secret": SECRET},
         "people": [{"name": "alice", "key_sha256": hashed(KEY)}],
         "providers": {"loans": provider},
@@ -59,6 +67,13 @@ def configuration(table, provider, **changes):
         ],
     }
     return config | changes
+
+
+def make_ledger_once(file):
+    """Make the ledger of a configuration, unless there is one, or what is left of one."""
+    source = load_config(file).ledger
+    if not source.file.exists() and not source.marker.exists():
+        init_ledger(file)
 
 
 class Reply:
@@ -95,6 +110,8 @@ class RunningGateway:
         self.file = Path(folder) / "gateway.yaml"
         self.config = config
         self.write(config)
+        if config.get("ledger"):
+            make_ledger_once(self.file)
         self.log_file = Path(folder) / "gateway.log"
         self.port = config["listen"]["port"]
         self.tls = None

@@ -33,7 +33,7 @@ NEEDED = Fraction(3)  # income:l=5
 QUERIES = 40
 HTTP_ROUTES = {
     "offset": {"send": "query", "pages": {"kind": "offset", "size": 70, "total": "/total"}},
-    "offset-json": {"send": "json", "pages": {"kind": "offset", "size": 65}},
+    "offset-json": {"send": "json", "key": "/id", "pages": {"kind": "offset", "size": 65}},
     "cursor": {"send": "query", "pages": {"kind": "cursor", "next": "/next", "limit": "limit", "size": 60}},
     "cursor-json": {"send": "json", "pages": {"kind": "cursor", "next": "/next"}},
     "link": {"send": "query", "pages": {"kind": "link", "next": "/links/next"}},
@@ -121,7 +121,7 @@ class World:
         route = {"parameters": PARAMETERS, "sort": ["id", "amount", "county", "race"]}
         usual = configuration(table, None)
         return usual | {
-            "privacy": usual["privacy"] | {"protect": ["income:l=5"]},
+            "privacy": usual["privacy"] | {"protect": ["income:l=5"], "strategy": "worst-fit"},
             "table": {"file": str(table), "ladders": {"county": str(ladder)}},
             "providers": providers,
             "routes": [{"path": f"/{name}", "provider": name, **route} for name in providers],

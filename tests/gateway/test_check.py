@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import socket
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,18 +17,28 @@ from incrowd.auxiliary import load_auxiliary
 from incrowd.errors import BadInputError
 from incrowd.gateway.check import check, show
 from incrowd.gateway.config import load_config
+from incrowd.gateway.prepared import prepare
 from incrowd.online import Policy, generalize
 from incrowd.online.counters import choose_counter
+from incrowd.online.ledger import Ledger
+from incrowd.online.ledgermaking import create_ledger
 
 SECRET = "correct-horse-battery-staple"
 LEDGER = (
     "ledger: there is none, so queries are not linked: two that are private one by one may single a person out together; "
-    "add ledger: {file: ledger.sqlite}"
+    "add ledger: {file: ledger.sqlite} and privacy.secret, then use --init-ledger"
 )
 UNCUT = (
     "providers.loans: neither pages nor truncated is set: if the provider cuts long answers short, nobody can tell; "
     "set one of them, or be sure that it never does"
 )
+
+
+def shifting(but: str = "") -> str:
+    return (
+        f"providers.loans.key: there is none: rows that shift between pages by offset cannot all be noticed{but}; "
+        "name a field that is different in every row"
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -36,15 +47,17 @@ def _folder(tmp_path, monkeypatch):
     rows = [f"{county},{race},{n % 4}" for n in range(3) for county in ("Essex", "Dukes") for race in "AB"]
     Path("people.csv").write_text("\n".join(["county,race,income", *rows, "Kings,A,0\n"]), encoding="utf-8")
     Path("county.csv").write_text("Essex;MA;*\nDukes;MA;*\nKings;NY;*\n", encoding="utf-8")
+    Path("elsewhere").mkdir()
+    create_ledger("ledger.sqlite", marker="elsewhere/marker", secret=SECRET.encode())
 
 
 def tree_of(**changes: object) -> dict:
-    loans = {"kind": "http", "url": "https://provider.example/", "pages": {"kind": "offset"}}
+    loans = {"kind": "http", "url": "https://provider.example/", "key": "/id", "pages": {"kind": "offset"}}
     county = {"use": "quasi", "send": ["county", "state"]}
     return {
         "table": {"file": "people.csv", "ladders": {"county": "county.csv"}},
         "privacy": {"protect": ["income:l=2"], "secret": SECRET},
-        "ledger": {"file": "ledger.sqlite"},
+        "ledger": {"file": "ledger.sqlite", "marker": "elsewhere/marker"},
         "people": [{"name": "alice", "key_sha256": "a" * 64}],
         "providers": {"loans": loans},
         "routes": [
@@ -118,12 +131,74 @@ def test_up_to_the_largest_l_nobody_is_refused_and_what_is_never_met_always_refu
     queries = [dict(zip(("county", "race"), values, strict=True)) for values in itertools.product(*domains)]
     for wanted in (income.largest_l, income.largest_l + 1, income.occurring + 1):
         policy = Policy.of_diversity("income", wanted)
-        refused = {generalize(query, table, [policy]).refused for query in queries}
+        refused = {generalize(query, table, [policy], strategy="worst-fit").refused for query in queries}
         assert (wanted <= income.largest_l) is (income.reach(policy) == "always")
         if income.reach(policy) == "always":
             assert refused == {False}
         if income.reach(policy) == "never":
             assert refused == {True}
+
+
+def spoil(how):
+    """Bring the ledger into a state that cannot serve; return what the configuration says of it."""
+    file, marker = Path("ledger.sqlite"), Path("elsewhere/marker")
+    if how == "never made":
+        file.unlink()
+        marker.unlink()
+    elif how == "gone":
+        file.unlink()
+    elif how == "no marker":
+        marker.unlink()
+    elif how == "no ledger":
+        file.write_bytes(b"This is a diary. " * 100)
+    elif how == "another secret":
+        file.unlink()
+        marker.unlink()
+        create_ledger(file, marker=marker, secret=b"another secret of enough bytes")
+    elif how == "readable":
+        file.chmod(0o644)
+    elif how == "old":
+        old = file.read_bytes()
+        with Ledger(file, marker=marker, secret=SECRET.encode(), time_to_live=3600) as ledger:
+            ledger.disclose("alice", "loans", {"race": "0/A"})
+        file.write_bytes(old)
+    directory = "nowhere/" if how == "no directory" else ""
+    return {"file": f"{directory}ledger.sqlite", "marker": "elsewhere/marker"}
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("never made", ["there is no ledger", "--init-ledger", "everybody counts as new"]),
+        ("gone", ["is gone", "restore the newest one"]),
+        ("no marker", ["elsewhere/marker is gone", "--trust-ledger"]),
+        ("no directory", ["nowhere/ledger.sqlite", "No such file or directory"]),
+        ("no ledger", ["not a ledger", "move it away"]),
+        ("another secret", ["another secret"]),
+        ("readable", ["chmod 600"]),
+        ("old", ["older than its marker", "write 0 of 1", "restore the newest one"]),
+    ],
+)
+def test_a_ledger_that_cannot_serve_is_an_error_and_nothing_is_made(how, words):
+    ledger = spoil(how)
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    result = checked(ledger=ledger)
+    (error,) = result.errors
+    assert error.startswith("ledger: ")
+    assert not result.good
+    for word in words:
+        assert word in error
+    after = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    del after[Path("gateway.yaml")]
+    assert after == before
+
+
+def test_a_marker_beside_the_ledger_is_warned_of():
+    create_ledger("here.sqlite", marker="here.sqlite.marker", secret=SECRET.encode())
+    result = checked(ledger={"file": "here.sqlite"})
+    (warning,) = result.warnings
+    assert warning.startswith("ledger.marker: lies in the ledger's directory")
+    assert result.good
 
 
 @pytest.mark.parametrize(
@@ -143,17 +218,13 @@ def test_it_foretells_who_counts(source, kind):
 CAUTIONS = [
     ({"ledger": None}, [LEDGER]),
     (
-        {"privacy": {"protect": ["income:l=2"], "secret": SECRET, "strategy": "best-fit"}},
+        {"ledger": {"file": "ledger.sqlite", "marker": "elsewhere/marker", "parts": False}},
         [
             (
-                "privacy.strategy: best-fit keeps as near to the requirement as it can, so what is dropped tells most to who "
-                "knows the algorithm; use worst-fit or random-fit, or strict: true"
+                "ledger.parts: only all that was disclosed together is private, and a part of it (a pair of queries, a "
+                "session) may give a person away; use parts: true"
             )
         ],
-    ),
-    (
-        {"privacy": {"protect": ["income:l=2"], "secret": SECRET, "strategy": "best-fit", "strict": True}},
-        ["privacy.strategy: strict mode chooses by itself, best-fit is not used; remove it"],
     ),
     (
         {"listen": {"host": "0.0.0.0"}, "metrics": {"host": "10.0.0.1"}},
@@ -172,6 +243,26 @@ CAUTIONS = [
             "providers.loans.url: plain http: everybody on the way can read what is sent; use https",
             UNCUT,
         ],
+    ),
+    (
+        {"providers": {"loans": {"kind": "http", "url": "https://a/", "pages": {"kind": "offset"}}}},
+        [shifting(", and without pages.total either, several pages are never an exact answer")],
+    ),
+    (
+        {
+            "providers": {
+                "loans": {"kind": "http", "url": "https://a/", "pages": {"kind": "offset", "total": "/n"}}
+            }
+        },
+        [shifting()],
+    ),
+    (
+        {
+            "providers": {
+                "loans": {"kind": "http", "url": "https://a/", "pages": {"kind": "cursor", "next": "/n"}}
+            }
+        },
+        [],
     ),
     (
         {
@@ -219,6 +310,78 @@ def test_it_warns(changes, lines):
     result = checked(**changes)
     assert list(result.warnings) == lines
     assert result.good
+
+
+def leaky_table():
+    """Town 0 is hard enough to guess from but for its bakers: who sends "town 0" alone is a baker."""
+    rows = [("town 0", "clerk", income) for income in "ab" * 4] + [("town 0", "baker", "a")] * 4
+    rows += [("town 1", "clerk", income) for income in "ab" * 4]
+    return "\n".join(",".join(row) for row in [("town", "trade", "income"), *rows]) + "\n"
+
+
+def leaky(strategy: str):
+    Path("people.csv").write_text(leaky_table(), encoding="utf-8")
+    parameters = {"town": "quasi", "trade": "quasi", "income": "quasi"}
+    return checked(
+        table={"file": "people.csv"},
+        privacy={"protect": ["income:g=1.3"], "secret": SECRET, "strategy": strategy},
+        routes=[{"path": path, "provider": "loans", "parameters": parameters} for path in ("/a", "/b")],
+    )
+
+
+def test_it_says_what_is_left_to_a_provider_that_knows_the_algorithm(capsys):
+    result = leaky("worst-fit")
+    every, any_ = result.exposures
+    assert (every.route, every.protects, every.asked, every.rows) == (
+        "/a",
+        "income:g=13/10",
+        "every parameter",
+        20,
+    )
+    assert (every.found.known, every.found.refused) == (0.2, 0)
+    assert every.found.fetched == pytest.approx((8 * 8 + 8 * 8 + 4 * 12) / 400)
+    assert any_.asked == "any of them"
+    assert any_.found.known == pytest.approx((4 * 4 + 2 * 4) / (20 * 9))  # bakers who ask with trade at all
+    # Without the template: "town 0" by all who ask for it and the bakers (32 to 8), and everything (20 to 8).
+    assert any_.found.unknown == pytest.approx((40 + 28) / (20 * 9))
+    assert result.warnings == (
+        (
+            "privacy.strategy: worst-fit drops by what people ask for, and that tells something: a provider that knows the "
+            "table and the algorithm guesses income:g=13/10 more easily than is demanded after 37.8 % of the sends of /a; "
+            "use strategy: strict"
+        ),
+    )
+    assert result.good
+    assert result.as_dict()["minimality"][0]["below_template_known"] == 0.2
+    show(result)
+    shown = capsys.readouterr().out
+    assert "Strategy worst-fit: sends below the demand for a provider that knows the table" in shown
+    assert ["every", "parameter", "20.0", "%", "20.0", "%", "0.0", "%", "44.0", "%"] in [
+        line.split()[2:] for line in shown.splitlines()
+    ]
+
+
+def test_strict_leaves_nothing_and_needs_no_warning(capsys):
+    result = leaky("strict")
+    assert all((each.found.known, each.found.unknown) == (0, 0) for each in result.exposures)
+    assert result.warnings == ()
+    show(result)
+    assert "Strategy strict: sends below the demand" in capsys.readouterr().out
+
+
+def test_a_large_table_is_looked_at_by_a_sample_and_that_is_said(monkeypatch, capsys):
+    monkeypatch.setattr("incrowd.gateway.exposure.WORK", 9 * 12)
+    monkeypatch.setattr("incrowd.gateway.exposure.LEAST_ROWS", 8)
+    result = leaky("worst-fit")
+    assert [each.rows for each in result.exposures] == [20, 12]
+    show(result)
+    assert "by a sample of 12 rows or more" in capsys.readouterr().out
+    monkeypatch.setattr("incrowd.gateway.exposure.LEAST_ROWS", 100)
+    monkeypatch.setattr("incrowd.gateway.exposure.WORK", 40)
+    result = leaky("worst-fit")
+    assert result.exposures == ()
+    show(result)
+    assert "was not worked out: there are too many generalizations" in capsys.readouterr().out
 
 
 def test_it_warns_of_secrets_that_others_may_read(monkeypatch):
@@ -299,3 +462,94 @@ def test_it_is_shown_and_is_json(capsys):
     assert SECRET not in shown
     show(checked())
     assert "gateway.yaml can be used" in capsys.readouterr().out
+
+
+LOANS = {"kind": "http", "url": "https://provider.example/loans", "pages": {"kind": "offset"}}
+HOUSES = {
+    "kind": "postgresql",
+    "dsn": "host=/run dbname=houses",
+    "table": "houses",
+    "columns": ["county", "race"],
+}
+ONE = "is the same as loans, and what is sent to one is not counted for the other"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "one"),
+    [
+        (LOANS, LOANS, True),
+        (LOANS, {**LOANS, "url": "https://Provider.example:443/loans?kind=old"}, True),
+        (LOANS, {**LOANS, "url": "https://provider.example/houses"}, False),
+        (HOUSES, {**HOUSES, "table": "public.houses", "dsn": "dbname=houses host=/run"}, True),
+        (HOUSES, {**HOUSES, "table": "flats"}, False),
+    ],
+)
+def test_two_providers_that_are_one_get_a_warning(first, second, one):
+    routes = [
+        {"path": f"/{name}", "provider": name, "parameters": {"race": "quasi"}}
+        for name in ("loans", "others")
+    ]
+    warnings = checked(providers={"loans": first, "others": second}, routes=routes).warnings
+    assert any(line.startswith(f"providers.others: {ONE}") for line in warnings) is one
+
+
+def obstacles(**changes: object):
+    """Return what keeps a configuration from serving on this machine."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    tree = tree_of(**{"listen": {"port": port}, **changes})
+    Path("gateway.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
+    before = sorted(Path.cwd().rglob("*"))
+    errors = check(load_config(Path("gateway.yaml")), machine=True).errors
+    assert sorted(Path.cwd().rglob("*")) == before
+    return errors
+
+
+def test_what_can_serve_has_no_obstacles_and_nothing_is_left_behind():
+    assert obstacles() == ()
+
+
+def test_a_directory_for_cubes_that_cannot_be_made_is_an_error_only_if_it_is_needed():
+    table = {"file": "people.csv", "ladders": {"county": "county.csv"}, "cache": "people.csv/cubes"}
+    (error,) = obstacles(table=table)
+    assert error.startswith("table.cache: no file can be made in ")
+    (error,) = obstacles(table={**table, "cache": "/proc/cubes"})
+    assert error.startswith("table.cache: no file can be made in /proc/cubes")
+    assert obstacles(table={**table, "memory": 0}) == ()
+
+
+def test_addresses_that_cannot_be_had_are_errors():
+    listen, metrics = {"host": "192.0.2.1"}, {"host": "no-such-host.invalid"}
+    first, second = obstacles(listen=listen, metrics=metrics)
+    assert first.startswith(
+        "listen: cannot listen on 192.0.2.1, port 8080 (Cannot assign requested address); "
+    )
+    assert second.startswith("metrics: cannot listen on no-such-host.invalid, port 9464 (")
+
+
+def test_files_of_providers_that_cannot_be_read_are_errors():
+    Path("ca.pem").write_text("garbage", encoding="utf-8")
+    (error,) = obstacles(providers={"loans": {**LOANS, "tls": {"ca": "ca.pem"}}})
+    assert error.startswith("providers.loans: the provider's 'tls'")
+    houses = {**HOUSES, "columns": ["county", "race", "state"], "dsn": "dbname=x sslrootcert=/absent.pem"}
+    (error,) = obstacles(providers={"loans": houses})
+    assert error.startswith("providers.loans: dsn: sslrootcert cannot be read (")
+
+
+@pytest.mark.parametrize("parts", [None, True, False])
+def test_parts_of_what_was_disclosed_count_as_the_ledger_says(parts):
+    """Of the people in Essex of race A nine of ten have income 0; with the sex as well, one of two."""
+    groups = {"1,1,1,0": 1, "1,1,1,1": 1, "1,1,0,0": 8, "1,0,0,1": 8, "0,1,0,1": 8, "0,0,0,0": 8}
+    lines = [line for line, people in groups.items() for _ in range(people)]
+    Path("people.csv").write_text("\n".join(["county,race,sex,income", *lines]) + "\n", encoding="utf-8")
+    parameters = dict.fromkeys(("county", "race", "sex"), "quasi")
+    checked(
+        table={"file": "people.csv"},
+        ledger={"file": "ledger.sqlite"} | ({} if parts is None else {"parts": parts}),
+        routes=[{"path": "/loans", "provider": "loans", "parameters": parameters}],
+    )
+    prepared = prepare(load_config(Path("gateway.yaml")))
+    policies = prepared.config.people[0].protect
+    past = {"county": frozenset({"0/1"}), "sex": frozenset({"0/1"})}
+    decision = prepared.protection.decide({"race": 1}, policies, disclosed=past)
+    assert decision.kept == ({"race": 1} if parts is False else {})

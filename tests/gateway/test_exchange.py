@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from incrowd.gateway.asking import parameters_of_body, parameters_of_query
 from incrowd.gateway.exchange import Reply, Request, key_in, respond
+from incrowd.gateway.parameters import parameters_of_body, parameters_of_query
 from incrowd.gateway.problems import Problem
 
 

@@ -36,7 +36,7 @@ def providers(upstream, postgres):
         "url": upstream.url,
         "rows": "/items",
         "truncated": "/truncated",
-        "pages": {"kind": "offset", "size": 100},
+        "pages": {"kind": "offset", "size": 100, "total": "/total"},
         "timeout": f"{int(1000 * TIMEOUT)}ms",
         "retries": 1,
     }
@@ -346,6 +346,9 @@ def test_a_killed_worker_is_replaced_and_the_ledger_still_holds(gateway, upstrea
     (worker,) = gateway.workers
     os.kill(worker, signal.SIGKILL)
     gateway.until(lambda: gateway.workers not in ([], [worker]), "another worker")
+    gateway.wait_for_event("worker_died")
+    (died,) = (line for line in gateway.events if line["event"] == "worker_died")
+    assert (died["level"], died["process"], died["reason"]) == ("error", worker, "it was killed by SIGKILL")
     gateway.wait("/readyz")
     assert gateway.ask("/preview/loans", key=key, reason=ROWS[0]["reason"]).json == told
     assert entries(folder) == before

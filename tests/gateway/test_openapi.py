@@ -40,6 +40,7 @@ def town(tmp_path_factory):
         config = configuration(
             write_table(folder), hasty, people=people, routes=routes, rate={"requests": RATE, "per": "1h"}
         )
+        config["privacy"]["strategy"] = "worst-fit"
         with RunningGateway(folder, config) as gateway:
             yield SimpleNamespace(gateway=gateway, upstream=upstream, keys=names)
 

@@ -1,16 +1,24 @@
-"""The gateway's temporary directory holds the configuration's secrets: the next start removes a dead one's, never a living one's."""
+"""What a killed gateway leaves: no worker, no secret, and a directory that the next start removes, never a living one's."""
 
 from __future__ import annotations
 
 import os
 import signal
+import socket
+import subprocess
+import sys
+import time
 from contextlib import suppress
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from gateway.harness import RunningGateway, configuration
+from gateway.harness import RunningGateway, configuration, free_port
 from incrowd.online.made import made_loans
+
+SECRET = "a secret that stands in no file 0123456789"
+SECONDS = 15
 
 
 @pytest.fixture
@@ -24,7 +32,9 @@ def start(tmp_path):
     def begin(name):
         (tmp_path / name).mkdir()
         config = configuration(tmp_path / "people.parquet", provider)
-        return RunningGateway(tmp_path / name, config, environment={"TMPDIR": str(scratch)})
+        config["privacy"]["secret"] = {"env": "THE_SECRET"}
+        environment = {"TMPDIR": str(scratch), "THE_SECRET": SECRET}
+        return RunningGateway(tmp_path / name, config, environment=environment)
 
     return begin, scratch
 
@@ -51,3 +61,65 @@ def test_the_next_gateway_removes_what_a_killed_one_left_and_nothing_of_a_living
         assert not directory.exists()
         assert len(list(scratch.iterdir())) == 1
     assert not list(scratch.iterdir())
+
+
+def is_there(process):
+    """Tell whether a process runs; one that nobody has waited for yet does not."""
+    with suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def wait_until_gone(processes):
+    end = time.monotonic() + SECONDS
+    while any(map(is_there, processes)):
+        assert time.monotonic() < end, "the workers go on without their parent"
+        time.sleep(0.05)
+
+
+def holding(secret, folder):
+    """Return the files that have some bytes in them."""
+    return [file for file in folder.rglob("*") if file.is_file() and secret in file.read_bytes()]
+
+
+def wait_until_free(port):
+    """Wait until somebody else can listen there; the system may take a moment to clear up after a killed process."""
+    end = time.monotonic() + 10
+    while True:
+        try:
+            socket.create_server(("127.0.0.1", port)).close()
+        except OSError:
+            assert time.monotonic() < end, "the port is still in use"
+            time.sleep(0.05)
+        else:
+            return
+
+
+def test_workers_end_with_their_parent_and_no_secret_stays(start, tmp_path):
+    begin, scratch = start
+    with begin("only") as gateway:
+        gateway.reload(gateway.config | {"cache": {"entries": 7}})  # now a state was handed over
+        workers = gateway.workers
+        assert holding(SECRET.encode(), tmp_path) == []
+        os.kill(gateway.pid, signal.SIGKILL)
+        wait_until_gone(workers)
+        wait_until_free(gateway.port)
+    assert list(scratch.iterdir())
+    assert holding(SECRET.encode(), tmp_path) == []
+
+
+def test_a_killed_demonstration_leaves_no_secret(tmp_path):
+    port = free_port()
+    command = [sys.executable, "-P", "-m", "incrowd", "gateway", "--demo", "--port", str(port)]
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+    ) as demo:
+        end = time.monotonic() + SECONDS
+        while not list(tmp_path.rglob("gateway.yaml")):
+            assert time.monotonic() < end, "the demonstration does not start"
+            time.sleep(0.05)
+        demo.kill()
+    assert holding(b"secret:\n    env: INCROWD_DEMO_SECRET", tmp_path)

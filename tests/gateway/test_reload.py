@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import http.client
+import io
 import json
 import os
+import pickle
 import signal
 import threading
 import time
 
+import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 
 from gateway.harness import KEY, RunningGateway, configuration, free_port, hashed
 from gateway.upstream import Upstream
+from incrowd.errors import BadInputError
+from incrowd.gateway.config import load_config
+from incrowd.gateway.connections import Limits
+from incrowd.gateway.handover import Inbox
+from incrowd.gateway.prepared import prepare
+from incrowd.gateway.serve import Maker
 from incrowd.online.made import made_loans
 
 WORKERS = 2
@@ -220,7 +230,7 @@ def test_a_changed_table_decides_from_then_on(gateway, folder):
 def test_a_table_that_comes_after_the_configuration_that_names_it(gateway, folder):
     late = folder / "late.parquet"
     failed, taken = gateway.count("reload_failed"), gateway.count("worker_reloaded")
-    gateway.config = gateway.first | {"table": {"file": str(late)}}
+    gateway.config = gateway.first | {"table": {"file": str(late), "settle": "300ms"}}
     gateway.write(gateway.config)
     gateway.wait_for_event("reload_failed", failed + 1)
     pq.write_table(made_loans(2_500, seed=1), folder / "draft.parquet")
@@ -236,6 +246,35 @@ def test_changed_people_get_in_and_out_at_every_worker(gateway):
     for _ in range(20):  # new connections, so both workers are asked
         assert gateway.ask(key=bob).status == 200
         assert gateway.ask(key=KEY).status == 401
+
+
+def test_a_key_is_taken_back_also_while_the_table_changes_all_the_time(gateway, folder):
+    table, over = folder / "people.parquet", threading.Event()
+
+    def touch():
+        while not over.wait(0.05):
+            os.utime(table)
+
+    writer = threading.Thread(target=touch)
+    writer.start()
+    try:
+        gateway.reload({**gateway.first, "people": [{"name": "alice", "key_sha256": hashed("another key")}]})
+        assert {gateway.ask(county="Essex").status for _ in range(8)} == {401}
+    finally:
+        over.set()
+        writer.join()
+
+
+def test_a_worker_whose_cubes_were_just_replaced_starts_and_waits_for_the_new_ones(folder, tmp_path):
+    config = load_config(folder / "gateway.yaml")
+    config = replace(config, table=replace(config.table, cache=tmp_path))
+    maker = Maker(prepare(config), Inbox(tmp_path / "note"), None, Limits(10, 10))
+    travelled = pickle.dumps(maker)
+    assert pickle.loads(travelled).opened().prepared.protection is not None
+    for cube in tmp_path.glob("*.cube"):
+        cube.unlink()
+        cube.write_bytes(b"another one")
+    assert pickle.loads(travelled).opened().prepared.protection is None
 
 
 def test_what_needs_a_restart_is_said(gateway):
@@ -260,6 +299,83 @@ def test_the_parent_goes_on_looking_whatever_fails(gateway, folder):
     os.kill(gateway.pid, signal.SIGHUP)
     gateway.wait_for_event("worker_reloaded", taken + WORKERS)
     assert gateway.ask(county="Essex").status == 200
+
+
+def pieces_of(table, count):
+    """Return a table as text, in pieces that mostly do not end with a line."""
+    target = io.BytesIO()
+    pacsv.write_csv(table, target)
+    text = target.getvalue()
+    size = -(-len(text) // count)
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def write_slowly(file, pieces, pause):
+    with file.open("wb") as target:
+        for piece in pieces:
+            target.write(piece)
+            target.flush()
+            time.sleep(pause)
+
+
+@pytest.fixture
+def text_table(gateway, tmp_path):
+    """Let the gateway count on a table in text, which can be read at any length."""
+    file = tmp_path / "people.csv"
+    file.write_bytes(b"".join(pieces_of(made_loans(2_000), 1)))
+    gateway.reload(gateway.first | {"table": {"file": str(file), "settle": "1s"}})
+    return file
+
+
+def guesses(gateway):
+    return gateway.ask("/preview/loans", county="Essex").json["guesses"]["income"]["before"]
+
+
+def test_a_table_that_is_being_written_is_not_taken_before_it_is_whole(gateway, text_table):
+    before, failed, taken = guesses(gateway), gateway.count("reload_failed"), gateway.count("worker_reloaded")
+    writing = threading.Thread(
+        target=write_slowly, args=(text_table, pieces_of(made_loans(2_500, seed=1), 8), 0.3)
+    )
+    writing.start()
+    while writing.is_alive():
+        assert guesses(gateway) == before
+        time.sleep(0.1)
+    gateway.wait_for_event("worker_reloaded", taken + WORKERS)
+    assert gateway.count("reload_failed") == failed
+    assert guesses(gateway) != before
+
+
+def test_a_table_that_lost_most_of_its_rows_is_not_taken_unless_it_may_shrink(gateway, text_table, folder):
+    before, failed = guesses(gateway), gateway.count("reload_failed")
+    text_table.write_bytes(b"".join(pieces_of(made_loans(900), 1)))
+    gateway.wait_for_event("reload_failed", failed + 1)
+    said = [line for line in gateway.events if line["event"] == "reload_failed"][-1]["reason"]
+    assert "table.file: has 900 rows, and had 2,000 before" in said
+    assert guesses(gateway) == before
+    config = load_config(gateway.file)
+    with pytest.raises(BadInputError, match="may_shrink"):
+        prepare(config)  # as the next start would
+    gateway.reload(gateway.config | {"table": {**gateway.config["table"], "may_shrink": True}})
+    assert guesses(gateway) != before
+    assert prepare(config).protection
+    assert (folder / ".incrowd-cubes").is_dir()
+
+
+def test_a_table_that_is_written_on_while_the_gateway_starts_closes_it(old_and_new, tmp_path):
+    file, pieces = tmp_path / "people.csv", pieces_of(made_loans(2_000), 12)
+    whole_lines = b"".join(pieces[:2]).rpartition(b"\n")[0] + b"\n"
+    rest = b"".join(pieces)[len(whole_lines) :]
+    file.write_bytes(whole_lines)
+    config = configuration(file, provider(old_and_new[0])) | {"table": {"file": str(file), "settle": "10s"}}
+    with RunningGateway(tmp_path, config, ready=False) as gateway:
+        with file.open("ab") as target:
+            target.write(rest)
+        gateway.wait_for_event("not_ready")
+        gateway.wait("/readyz", 503)
+        assert gateway.ask(county="Essex").status == 503
+        os.utime(file, ns=(0, file.stat().st_mtime_ns - 60 * 10**9))  # as if it had been still for a minute
+        gateway.wait("/readyz")
+        assert gateway.ask(county="Essex").status == 200
 
 
 def test_no_value_or_key_is_in_the_log(gateway):

@@ -25,6 +25,7 @@ from gateway.upstream import Upstream
 from incrowd.cli.app import cli
 from incrowd.errors import BadInputError
 from incrowd.gateway.app import COUNT_INTERVAL, Gateway
+from incrowd.gateway.check import check
 from incrowd.gateway.config import load_config
 from incrowd.gateway.handover import Inbox
 from incrowd.gateway.journal import Journal
@@ -89,7 +90,7 @@ def gateway(folder, running, papers):
     config |= {
         "people": PEOPLE,
         "metrics": {"port": free_port()},
-        "cache": {"entries": 100, "bytes": "10MB", "time_to_live": "60s"},
+        "cache": {"entries": 100, "bytes": "10MB", "time_to_live": "60s", "shared": True},
         "rate": {"requests": RATE, "per": "2h"},
         "body": f"{LARGEST_BODY // 1000}KB",
     }
@@ -197,8 +198,6 @@ def test_a_body_that_is_too_large_is_not_read(gateway, upstream):
     large = json.dumps({"county": "Essex", "q": "x" * LARGEST_BODY}).encode()
     reply = gateway.post(large)
     assert (reply.status, reply.code) == (413, "too_large")
-    chunked = gateway.request("POST", "/loans", body=iter([large[:1_500], large[1_500:]]))
-    assert chunked.status == 413
     assert upstream.received == []
     fitting = json.dumps({"county": "Essex", "q": "x"}).encode().ljust(LARGEST_BODY)
     assert gateway.post(fitting).status == 200
@@ -255,6 +254,34 @@ def test_check_says_what_can_be_protected(gateway, tmp_path):
     assert "income" in result.output
 
 
+def test_health_is_a_server_that_asks_for_a_certificate_and_not_a_free_port(gateway, tmp_path):
+    """With TLS alone and without, it is seen in `test_connections.py`."""
+    assert CliRunner().invoke(cli, ["gateway", "--config", str(gateway.file), "--health"]).exit_code == 0
+    for number, listen in enumerate(
+        ({**gateway.config["listen"], "port": free_port()}, {"port": free_port()})
+    ):
+        file = tmp_path / f"{number}.yaml"
+        file.write_text(yaml.safe_dump(gateway.config | {"listen": listen}), encoding="utf-8")
+        gone = CliRunner().invoke(cli, ["gateway", "--config", str(file), "--health", "--json"])
+        assert (gone.exit_code, json.loads(gone.stdout)) == (1, {"alive": False})
+
+
+def test_a_length_beside_chunks_cannot_hide_a_second_request(gateway, upstream):
+    """It is refused, and the connection closed (RFC 9112, 6.1)."""
+    head = b"POST /loans HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer " + KEY.encode() + b"\r\n"
+    both = b'Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n12\r\n{"county": "Essex"}\r\n0\r\n\r\n'
+    hidden = b"GET /healthz HTTP/1.1\r\nHost: here\r\n\r\n"
+    with gateway.tls.wrap_socket(
+        socket.create_connection(("127.0.0.1", gateway.port)), server_hostname="127.0.0.1"
+    ) as connection:
+        connection.sendall(head + both + hidden)
+        got = b"".join(iter(lambda: connection.recv(65_536), b""))
+    assert got.startswith(b"HTTP/1.1 400 ")
+    assert got.count(b"HTTP/1.1 ") == 1
+    assert b"alive" not in got
+    assert upstream.received == []
+
+
 @pytest.mark.parametrize("what", ["listen", "metrics"])
 def test_a_port_in_use_is_said_in_one_line(folder, running, tmp_path, what):
     config = configuration(folder / "people.parquet", {"kind": "http", "url": running.url})
@@ -263,10 +290,12 @@ def test_a_port_in_use_is_said_in_one_line(folder, running, tmp_path, what):
         file = tmp_path / "gateway.yaml"
         file.write_text(yaml.safe_dump(config), encoding="utf-8")
         reply = incrowd("--config", file)
-    assert reply.returncode == 2
+        checked = CliRunner().invoke(cli, ["gateway", "--config", str(file), "--check", "--json"])
     (line,) = [line for line in reply.stderr.splitlines() if not line.startswith("{")]
     assert "port" in line
     assert "Traceback" not in reply.stderr
+    assert (reply.returncode, checked.exit_code) == (2, 2)
+    assert [error.partition(":")[0] for error in json.loads(checked.stdout)["errors"]] == [what]
 
 
 @pytest.fixture
@@ -287,8 +316,11 @@ def written(folder, provider, **listen):
 
 def test_certificates_that_cannot_be_used_are_said_before_anything_starts(folder, garbage):
     plain = {"kind": "http", "url": "https://localhost/"}
+    file = written(folder, plain, tls={"certificate": garbage, "key": garbage})
     with pytest.raises(BadInputError, match=r"^listen\.tls: "):
-        run_gateway(written(folder, plain, tls={"certificate": garbage, "key": garbage}))
+        run_gateway(file)
+    (said,) = check(load_config(file), machine=True).errors
+    assert said.startswith("listen.tls: ")
     with pytest.raises(BadInputError, match=r"providers\.loans: the provider's 'tls'"):
         run_gateway(written(folder, plain | {"tls": {"ca": garbage}}))
 

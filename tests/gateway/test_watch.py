@@ -14,13 +14,15 @@ from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
 from incrowd.errors import BadInputError
 from incrowd.gateway import counts as counts_module
-from incrowd.gateway.watch import MILLISECONDS, Watch, start_metrics
+from incrowd.gateway.watch import MILLISECONDS, Verdict, Watch, start_metrics
 
 SPAWN = multiprocessing.get_context("spawn")
 
 
 def decision(*, refused=False, rungs=None, dropped=()):
-    return SimpleNamespace(refused=refused, kept={"county": "Essex"}, rungs=rungs or {}, dropped=dropped)
+    return SimpleNamespace(
+        refused=refused, kept={"county": "Essex"}, rungs=rungs or {}, dropped=tuple(dropped)
+    )
 
 
 def knowing(directory=None):
@@ -66,7 +68,7 @@ def test_nothing_unknown_becomes_a_label(watch):
     watch.request("/loans", 299, 0.1)
     watch.provider_failed("secret", "secret", 0.1)
     watch.fetched("secret", 1, 1, 0.1)
-    watch.decided(decision(dropped=["secret"]), 0.1)
+    watch.decided(Verdict("generalized", ("secret",)), 0.1)
     assert label_values(watch) == before
     assert "Essex" not in before
     assert count(watch, "requests_total", route="other", status="404") == 1
@@ -76,10 +78,10 @@ def test_nothing_unknown_becomes_a_label(watch):
 
 
 def test_decisions_are_counted_by_outcome(watch):
-    watch.decided(decision(rungs={"county": 0}), 1e-5)
-    watch.decided(decision(rungs={"county": 1}), 1e-5)
-    watch.decided(decision(dropped=["race"]), 1e-5)
-    watch.decided(decision(refused=True, dropped=["race"]), 1e-5)
+    watch.decided(Verdict.of(decision(rungs={"county": 0})), 1e-5)
+    watch.decided(Verdict.of(decision(rungs={"county": 1})), 1e-5)
+    watch.decided(Verdict.of(decision(dropped=["race"])), 1e-5)
+    watch.decided(Verdict.of(decision(refused=True, dropped=["race"])), 1e-5)
     assert count(watch, "decisions_total", outcome="as_asked") == 1
     assert count(watch, "decisions_total", outcome="generalized") == 2
     assert count(watch, "decisions_total", outcome="refused") == 1
@@ -102,11 +104,18 @@ def test_the_cache_the_ledger_and_reloads_are_counted(watch):
     watch.cache(found=False)
     watch.cache(found=False)
     watch.ledger_failed()
+    watch.ledger_created()
+    watch.ledger_expired(40)
+    watch.ledger_expired(2)
+    watch.ledger_clock_jumped()
     watch.reloaded(good=True)
     watch.reloaded(good=False)
     assert count(watch, "cache_requests_total", result="hit") == 1
     assert count(watch, "cache_requests_total", result="miss") == 2
     assert count(watch, "ledger_errors_total") == 1
+    assert count(watch, "ledger_created_total") == 1
+    assert count(watch, "ledger_expired_total") == 42
+    assert count(watch, "ledger_clock_jumps_total") == 1
     assert count(watch, "reloads_total", result="ok") == 1
     assert count(watch, "reloads_total", result="bad") == 1
 
@@ -125,6 +134,8 @@ def work(directory, requests, done=None, stop=None):
     watch = knowing(directory)
     for _ in range(requests):
         watch.request("/loans", 200, 0.003)
+    watch.connections(requests + 1, {"address": requests, "total": 0})
+    watch.connections(requests, {"address": 0, "total": 1})
     watch.add_up()
     if done is not None:
         done.set()
@@ -140,6 +151,7 @@ def scrape(server):
 REQUESTS = 'incrowd_requests_total{route="/loans",status="200"}'
 BUCKET = 'incrowd_request_seconds_bucket{le="0.005",route="/loans"}'
 COUNT = 'incrowd_request_seconds_count{route="/loans"}'
+CROWDED = 'incrowd_connections_closed_total{reason="address"}'
 
 
 def run_worker(directory, requests):
@@ -163,7 +175,8 @@ def test_workers_counts_are_added_up_and_outlive_them(tmp_path):
                 2
             ):  # the first scrape folds the dead worker's files, the second reads what it left
                 found = scrape(server)
-                assert [float(found[name]) for name in (REQUESTS, BUCKET, COUNT)] == [total] * 3
+                assert [float(found[name]) for name in (REQUESTS, BUCKET, COUNT, CROWDED)] == [total] * 4
+                assert float(found["incrowd_connections_open"]) == 3  # those of the living
         processes = {file.name.partition("-")[0] for file in directory.iterdir()}
         assert processes == {"dead.json", str(living.pid)}
     finally:

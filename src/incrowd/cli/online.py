@@ -13,7 +13,7 @@ from incrowd.errors import BadInputError
 
 __all__ = ["gateway", "generalize"]
 
-STRATEGIES = "worst-fit, least-rows, best-fit, brute-force or random-fit"
+STRATEGIES = "strict, worst-fit, least-rows, best-fit, brute-force or random-fit"
 
 
 def _read_pairs(_context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -29,6 +29,12 @@ def _read_pairs(_context: click.Context, option: click.Parameter, values: tuple[
                 raise BadInputError(f"{flag} names '{name.strip()}' more than once; give it one value")
             pairs[name.strip()] = text.strip()
     return pairs
+
+
+def _no_strict(_context: click.Context, _option: click.Parameter, value: bool) -> None:  # noqa: FBT001
+    """Refuse an option that is gone."""
+    if value:
+        raise BadInputError("--strict is gone: strict is a strategy and the default; use --strategy strict")
 
 
 @click.command(short_help="What to send to a provider in place of a query.")
@@ -48,10 +54,8 @@ def _read_pairs(_context: click.Context, option: click.Parameter, values: tuple[
     required=True,
     help="What must stay hard to guess: income:l=5 (five possible values) or income:g=3 (three guesses).",
 )
-@click.option("--strategy", default="worst-fit", show_default=True, help=f"{STRATEGIES}.")
-@click.option(
-    "--strict", is_flag=True, help="Let what is kept depend on the names asked, not on their values."
-)
+@click.option("--strategy", default="strict", show_default=True, help=f"{STRATEGIES}.")
+@click.option("--strict", is_flag=True, expose_value=False, hidden=True, callback=_no_strict)
 @click.option(
     "--attributes", help="Columns of TABLE to use, by comma; the first are kept first. Default: all."
 )
@@ -108,7 +112,6 @@ def _protection(
     secret: Path | None,
     *,
     strategy: str,
-    strict: bool,
     attributes: str | None,
     columns: str | None,
     ladders: dict[str, str],
@@ -131,12 +134,21 @@ def _protection(
     )
     for name in protected:
         loaded.schema[name]  # an unknown name is an error
-    return Protection(Scan(loaded), strategy=strategy, key=key, strict=loaded if strict else None)
+    return Protection(Scan(loaded), strategy=strategy, key=key)
 
 
 @click.command(short_help="Stand between people and a provider, and tell it less.")
 @click.option("--config", "file", type=FILE, help="The gateway's configuration (YAML).")
 @click.option("--check", is_flag=True, help="Check the configuration, say what it can protect, and stop.")
+@click.option("--init-ledger", is_flag=True, help="Make the configuration's ledger and its marker, and stop.")
+@click.option(
+    "--trust-ledger",
+    is_flag=True,
+    help="Make a new marker for a ledger that has lost it, and stop. The ledger must be the newest.",
+)
+@click.option(
+    "--health", is_flag=True, help="Say whether the gateway of the configuration is alive, and stop."
+)
 @click.option(
     "--demo", is_flag=True, help="A made-up provider with a gateway before it, on this machine alone."
 )
@@ -144,23 +156,26 @@ def _protection(
     "--port", type=click.IntRange(1, 65_535), default=8080, show_default=True, help="Port of --demo."
 )
 @json_option
-def gateway(file: Path | None, check: bool, demo: bool, port: int, as_json: bool) -> None:  # noqa: FBT001
+def gateway(file: Path | None, demo: bool, port: int, as_json: bool, **only: bool) -> None:  # noqa: FBT001
     """Serve the gateway of a configuration FILE until stopped; see docs/gateway.md.
 
     People ask at its routes with their keys. The provider gets a query from which the protected attributes cannot be
     guessed; the person gets the exact answer to the query as asked. Needs the extra: pip install 'incrowd[gateway]'.
 
     A change of FILE or a hang-up signal loads it anew; if it is bad, the old one stays. Exit code of --check: 0 it can
-    serve; 2 it cannot.
+    serve; 2 it cannot. Of --health: 0 it is alive; 1 it is not.
 
     \b
     Examples:
       incrowd gateway --demo
+      incrowd gateway --config gateway.yaml --init-ledger
       incrowd gateway --config gateway.yaml --check
       incrowd gateway --config gateway.yaml
     """  # noqa: D301 - click wants the very character
-    if (file is None) != demo or (check and demo):
-        raise BadInputError("give --config FILE (with --check to only look at it), or --demo")
+    if (file is None) != demo or demo + sum(only.values()) > 1:
+        raise BadInputError(
+            "give --config FILE (with one of --check, --health, --init-ledger and --trust-ledger at most), or --demo"
+        )
     try:
         from incrowd.gateway.demo import run_demo
         from incrowd.gateway.serve import run_gateway
@@ -170,17 +185,46 @@ def gateway(file: Path | None, check: bool, demo: bool, port: int, as_json: bool
         ) from None
     if file is None:
         run_demo(port, click.echo)
-    elif check:
+    elif only["check"]:
         _check(file, as_json=as_json)
+    elif only["health"]:
+        _health(file, as_json=as_json)
+    elif only["init_ledger"] or only["trust_ledger"]:
+        _begin_ledger(file, trust=only["trust_ledger"], as_json=as_json)
     else:
         run_gateway(file)
+
+
+def _begin_ledger(file: Path, *, trust: bool, as_json: bool) -> None:
+    from incrowd.gateway.ledgers import init_ledger, trust_ledger_of
+
+    made = trust_ledger_of(file) if trust else init_ledger(file)
+    if as_json:
+        print_json({"ledger": str(made.file), "marker": str(made.marker), "new": not trust})
+    elif trust:
+        click.echo(f"{made.marker} is the new marker of the ledger {made.file}, which counts as the newest.")
+    else:
+        click.echo(f"The ledger {made.file} and its marker {made.marker} are made: everybody counts as new.")
+
+
+def _health(file: Path, *, as_json: bool) -> None:
+    from incrowd.gateway.config import load_config
+    from incrowd.gateway.health import is_alive
+
+    alive = is_alive(load_config(file).listen)
+    if as_json:
+        print_json({"alive": alive})
+    else:
+        click.echo("alive" if alive else "not alive")
+    if not alive:
+        raise click.exceptions.Exit(1)
 
 
 def _check(file: Path, *, as_json: bool) -> None:
     from incrowd.gateway.check import check, show
     from incrowd.gateway.config import load_config
 
-    result = check(load_config(file))
+    result = check(load_config(file), machine=True)
     if as_json:
         print_json(result.as_dict())
     else:

@@ -5,13 +5,16 @@ by the same text as the attributes' values are (`text_of`: 39, 39.0 and "39" are
 the row, or there is no exact answer: a field that is absent, or holds a list or an object, is a `Problem`, in every
 row and for every filter, so that the verdict depends neither on the filters' order nor on luck. A field that is
 there and null says that the row has no value: it matches nothing, and sorts last.
+
+Rows are also held against what was sent: where the provider was sent a value and a row has another one, the answer
+may be one to another query, and nobody can call it exact.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -21,6 +24,8 @@ from operator import itemgetter, ne
 from types import NoneType
 from typing import Any, Protocol
 from uuid import UUID
+
+from msgspec import Struct
 
 from incrowd.gateway.pointers import compile_pointer
 from incrowd.gateway.problems import bad_request, field_missing
@@ -78,8 +83,7 @@ class Page(Protocol):
         """Rows that may be asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """What a row must say: the text of one of its fields.
 
     Parameters
@@ -90,19 +94,40 @@ class Filter:
         Finds the field in a row: `field_getter` of the pointer, or the pointer compiled.
     text
         `text_of` the wanted value.
+    sent
+        Whether the provider was sent this very value.
+    coarser
+        If it was sent a coarser value: the coarser value of each value, by their texts.
     """
 
     field: str
-    get: Getter = dataclasses.field(repr=False)
-    text: str = dataclasses.field(repr=False)
+    get: Getter
+    text: str
+    sent: bool = False
+    coarser: Mapping[str, str] | None = None
 
-    def verdicts(self, rows: Sequence[Row]) -> list[bool] | None:
-        """Say of each row whether it matches; None if they all do, as where the provider was told the value."""
+    def __repr__(self) -> str:
+        return f"Filter(field={self.field!r})"
+
+    def values(self, rows: Sequence[Row]) -> list[Any]:
+        """Return what each row says."""
+        return _column(self.field, self.get, rows)
+
+    def verdicts(self, values: Sequence[Any]) -> list[bool] | None:
+        """Say of each value whether it matches; None if they all do, as where the provider was sent the value."""
         text = self.text
-        values = _column(self.field, self.get, rows)
         if values.count(text) == len(values):
             return None
         return [value == text if value.__class__ is str else self._matches(value) for value in values]
+
+    def is_contradicted(self, values: Sequence[Any], verdicts: Sequence[bool]) -> bool:
+        """Tell whether a row says something else than was sent. A value that the table does not know may be anything."""
+        if self.sent:
+            return not all(verdicts)
+        if self.coarser is None:
+            return False
+        sent, coarser = self.coarser[self.text], self.coarser
+        return any(coarser.get(text_of(value), sent) != sent for value in values if value is not None)
 
     def _matches(self, value: Any) -> bool:
         if value is None:
@@ -152,12 +177,13 @@ def _sort_keys(pointer: str, values: list[Any]) -> Sequence[Any]:
 
 @dataclass(slots=True)
 class Answer:
-    """A page of the rows that match, and how many there are in all."""
+    """A page of the rows that match, how many there are in all, and the fields in which rows contradict what was sent."""
 
     rows: list[Row] = dataclasses.field(repr=False)
     total: int
     offset: int
     limit: int
+    contradicted: tuple[str, ...] = ()
 
 
 def narrow(
@@ -176,17 +202,27 @@ def narrow(
     offset, limit
         The page: how many rows to pass over, and how many to return at most.
     """
-    matching = _matching(rows, filters)
+    matching, contradicted = _matching(rows, filters)
     for by in reversed(sort):
         matching = by.sort(matching)
-    return Answer(matching[offset : offset + limit], len(matching), offset, limit)
+    return Answer(matching[offset : offset + limit], len(matching), offset, limit, contradicted)
 
 
-def _matching(rows: list[Row], filters: Sequence[Filter]) -> list[Row]:
-    verdicts = [verdict for wanted in filters if (verdict := wanted.verdicts(rows)) is not None]
+def _matching(rows: list[Row], filters: Sequence[Filter]) -> tuple[list[Row], tuple[str, ...]]:
+    """Return the rows that match, and the fields in which some row contradicts what was sent."""
+    verdicts: list[list[bool]] = []
+    contradicted: list[str] = []
+    for wanted in filters:
+        values = wanted.values(rows)
+        verdict = wanted.verdicts(values)
+        if verdict is not None:
+            verdicts.append(verdict)
+            if wanted.is_contradicted(values, verdict):
+                contradicted.append(wanted.field)
     if not verdicts:
-        return rows
-    return list(compress(rows, verdicts[0] if len(verdicts) == 1 else map(all, zip(*verdicts, strict=True))))
+        return rows, ()
+    matching = verdicts[0] if len(verdicts) == 1 else map(all, zip(*verdicts, strict=True))
+    return list(compress(rows, matching)), tuple(contradicted)
 
 
 def parse_sort(text: object, allowed: Collection[str]) -> Order:

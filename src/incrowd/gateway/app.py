@@ -6,13 +6,15 @@ import asyncio
 import contextlib
 import gc
 import time
-from collections.abc import Coroutine
-from typing import NamedTuple
+from collections.abc import Coroutine, MutableMapping
+from functools import partial
+from typing import Any, NamedTuple
 
 from incrowd.errors import IncrowdError
-from incrowd.gateway.exchange import Receive, Reply, Request, Scope, Send, respond
+from incrowd.gateway.exchange import Client, Receive, Reply, Request, Scope, Send, respond
 from incrowd.gateway.handover import Inbox
-from incrowd.gateway.journal import Journal
+from incrowd.gateway.journal import Fields, Journal
+from incrowd.gateway.ledgers import note_upkeep
 from incrowd.gateway.prepared import Prepared
 from incrowd.gateway.problems import Problem, as_json, internal
 from incrowd.gateway.site import Site
@@ -23,7 +25,8 @@ __all__ = ["Gateway"]
 LOOK_INTERVAL = 0.5
 COUNT_INTERVAL = 0.1
 EXPIRY_INTERVAL = 3600.0
-LAST_GUESTS = 60.0
+LEDGER_INTERVAL = 1.0
+DRAIN_SECONDS = 60.0
 """Seconds that requests may still take with a configuration that was replaced."""
 COLLECT_AFTER = (10_000, 20, 50)
 """When to look for garbage: each request leaves a little, and every look has its price."""
@@ -60,6 +63,8 @@ class Gateway:
         self._site = Site(prepared, watch)
         self._tasks: set[asyncio.Task[None]] = set()
         self._answered: list[_Answered] = []
+        self.answering: set[Client] = set()
+        """The other ends of the connections whose requests are being answered."""
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Coroutine[None, None, None]:
         """Serve one request, or the server's start and end."""
@@ -75,7 +80,7 @@ class Gateway:
             await send({"type": "lifespan.startup.failed"})
             return
         self._begin(self._look_for_news())
-        self._begin(self._forget_what_expired())
+        self._begin(self._look_after_ledger())
         self._begin(self._count())
         _spare_the_collector()
         self._journal.info("worker_started", account=self._site.account)
@@ -92,11 +97,19 @@ class Gateway:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _forget_what_expired(self) -> None:
+    async def _look_after_ledger(self) -> None:
+        """Erase what has expired once in a while, and log and count what becomes of the ledger."""
+        expire_at = 0.0
         while True:
-            with contextlib.suppress(IncrowdError):  # if it lasts, the next request says so
-                await self._site.service.expire()
-            await asyncio.sleep(EXPIRY_INTERVAL)
+            expire = time.monotonic() >= expire_at
+            if expire:
+                expire_at = time.monotonic() + EXPIRY_INTERVAL
+            # An error that lasts is in the answer to the next request; a reload may just have closed the ledger.
+            with contextlib.suppress(IncrowdError, RuntimeError):
+                upkeep = await self._site.service.keep_up(expire=expire)
+                if upkeep:
+                    note_upkeep(upkeep, self._watch, self._journal)
+            await asyncio.sleep(LEDGER_INTERVAL)
 
     async def _count(self) -> None:
         while True:
@@ -108,14 +121,19 @@ class Gateway:
         answered, self._answered = self._answered, []
         for each in answered:
             self._watch.request(each.route, each.status, each.seconds)
-            self._journal.request(
+        self._journal.requests(
+            (
                 each.ended,
-                request=each.id,
-                route=each.route,
-                status=each.status,
-                code=each.code,
-                ms=round(each.seconds * 1e3, 3),
+                Fields(
+                    request=each.id,
+                    route=each.route,
+                    status=each.status,
+                    code=each.code,
+                    ms=round(each.seconds * 1e3, 3),
+                ),
             )
+            for each in answered
+        )
         self._watch.add_up()
 
     async def _look_for_news(self) -> None:
@@ -139,11 +157,14 @@ class Gateway:
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
         site = self._site
-        request = Request(scope, receive, site.config.body)
         code = ""
-        site.guests += 1
+        client = scope["client"]
+        request = Request(scope, partial(self._receive, client, receive), site.config.body)
+        self.answering.add(client)
+        site.in_flight += 1
         try:
             try:
+                request.check_frame()
                 reply = await site.handler(request)(request)
             except Exception as error:  # noqa: BLE001 - whatever it is, the person gets a reply
                 problem = self._problem(error, request)
@@ -151,11 +172,20 @@ class Gateway:
                 reply = Reply(as_json(problem, request.id), problem.status, headers=problem.headers)
             await respond(send, reply, request)
         finally:
+            self.answering.discard(client)
             site.leave()
         seconds = time.perf_counter() - started
         self._answered.append(
             _Answered(time.time(), request.id, site.route(request.path), reply.status, code, seconds)
         )
+
+    async def _receive(self, client: Client, receive: Receive) -> MutableMapping[str, Any]:
+        """Wait for a part of the body; meanwhile nothing is being answered, and the connection is one that is silent."""
+        self.answering.discard(client)
+        try:
+            return await receive()
+        finally:
+            self.answering.add(client)
 
     def _problem(self, error: Exception, request: Request) -> Problem:
         """Return what the person is told about an error, and tell whoever runs the gateway the rest."""
@@ -176,7 +206,7 @@ class Gateway:
 
 async def _retire(old: Site) -> None:
     """Let an old state go with its last request."""
-    await old.close(LAST_GUESTS)
+    await old.close(DRAIN_SECONDS)
     _spare_the_collector()
 
 

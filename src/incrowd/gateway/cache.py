@@ -19,14 +19,16 @@ T = TypeVar("T")
 Fetch = Callable[[], Awaitable[tuple[T, int]]]
 
 
-def cache_key(provider: str, sent: Mapping[str, Any], headers: Mapping[str, str]) -> str:
+def cache_key(provider: str, sent: Mapping[str, Any], headers: Mapping[str, str], person: str = "") -> str:
     """Return a text that two requests share only if the provider could not tell them apart.
+
+    With a person, only if they are that person's: then nobody learns from a quick answer what others were sent.
 
     The order of names does not matter, nor does the case of headers' names; types do: 1, 1.0, "1" and True are four
     values here, since a provider may read them differently. Values must be plain data.
     """
     lowered = sorted((name.lower(), value) for name, value in headers.items())
-    return repr((provider, _canonical(sent), lowered))
+    return repr((person, provider, _canonical(sent), lowered))
 
 
 def _canonical(value: Any) -> Any:

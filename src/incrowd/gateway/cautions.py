@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from psycopg.conninfo import conninfo_to_dict
 
 from incrowd.gateway.provider_rules import is_loopback
-from incrowd.gateway.settings import Config, HttpProvider, PostgresProvider
+from incrowd.gateway.settings import Config, HttpProvider, OffsetPages, PostgresProvider
 
 __all__ = ["cautions"]
 
@@ -22,6 +23,7 @@ def cautions(config: Config, attributes: Sequence[str]) -> list[str]:
     return list(
         chain(
             _of_privacy(config),
+            _of_linking(config),
             _of_listening(config),
             _of_providers(config),
             _of_routes(config, attributes),
@@ -34,16 +36,21 @@ def _of_privacy(config: Config) -> Iterator[str]:
     if config.ledger is None:
         yield (
             "ledger: there is none, so queries are not linked: two that are private one by one may single a person "
-            "out together; add ledger: {file: ledger.sqlite}"
+            "out together; add ledger: {file: ledger.sqlite} and privacy.secret, then use --init-ledger"
         )
-    privacy = config.privacy
-    if privacy.strategy in {"brute-force", "best-fit"} and not privacy.strict:
+    elif config.ledger.marker and config.ledger.marker.parent == config.ledger.file.parent:
         yield (
-            f"privacy.strategy: {privacy.strategy} keeps as near to the requirement as it can, so what is dropped tells "
-            "most to who knows the algorithm; use worst-fit or random-fit, or strict: true"
+            "ledger.marker: lies in the ledger's directory: if that is restored from a backup, nobody can tell that "
+            "the ledger is old; name a file in another directory that is not restored with it"
         )
-    if privacy.strategy != "worst-fit" and privacy.strict:
-        yield f"privacy.strategy: strict mode chooses by itself, {privacy.strategy} is not used; remove it"
+
+
+def _of_linking(config: Config) -> Iterator[str]:
+    if config.ledger is not None and not config.ledger.parts:
+        yield (
+            "ledger.parts: only all that was disclosed together is private, and a part of it (a pair of queries, a "
+            "session) may give a person away; use parts: true"
+        )
 
 
 def _of_listening(config: Config) -> Iterator[str]:
@@ -61,6 +68,7 @@ def _of_listening(config: Config) -> Iterator[str]:
 
 def _of_providers(config: Config) -> Iterator[str]:
     used = {route.provider for route in config.routes}
+    yield from _of_one_source(config)
     for name, provider in config.providers.items():
         if name not in used:
             yield f"providers.{name}: no route uses it; remove it or add a route"
@@ -70,6 +78,30 @@ def _of_providers(config: Config) -> Iterator[str]:
             yield from _of_http(provider, f"providers.{name}")
 
 
+def _of_one_source(config: Config) -> Iterator[str]:
+    """Warn of providers that are one: what is sent to each of them is counted as if the others did not know it."""
+    first: dict[tuple[str, ...], str] = {}
+    for name, provider in config.providers.items():
+        other = first.setdefault(_source(provider), name)
+        if other != name:
+            yield (
+                f"providers.{name}: is the same as {other}, and what is sent to one is not counted for the other: queries "
+                "that are private one by one may not be together; make them one provider with two routes"
+            )
+
+
+def _source(provider: HttpProvider | PostgresProvider) -> tuple[str, ...]:
+    """Return where a provider is: an address without its query, or a table."""
+    if isinstance(provider, PostgresProvider):
+        given = conninfo_to_dict(provider.dsn)
+        place = tuple(
+            str(given.get(name) or "") for name in ("host", "hostaddr", "port", "dbname", "service")
+        )
+        return (*place, provider.table.removeprefix("public."))
+    url = urlsplit(provider.url)
+    return (url.hostname or "", str(url.port or {"http": 80, "https": 443}[url.scheme]), url.path or "/")
+
+
 def _of_http(provider: HttpProvider, where: str) -> Iterator[str]:
     if provider.insecure and provider.url.lower().startswith("http:"):
         yield f"{where}.url: plain http: everybody on the way can read what is sent; use https"
@@ -77,6 +109,16 @@ def _of_http(provider: HttpProvider, where: str) -> Iterator[str]:
         yield (
             f"{where}: neither pages nor truncated is set: if the provider cuts long answers short, nobody can tell; "
             "set one of them, or be sure that it never does"
+        )
+    if isinstance(provider.pages, OffsetPages) and provider.key is None:
+        yield (
+            f"{where}.key: there is none: rows that shift between pages by offset cannot all be noticed"
+            + (
+                ""
+                if provider.pages.total
+                else ", and without pages.total either, several pages are never an exact answer"
+            )
+            + "; name a field that is different in every row"
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -13,8 +13,11 @@ from rich.text import Text
 
 from incrowd.gateway.cautions import cautions
 from incrowd.gateway.config import Config, policies_in_use
+from incrowd.gateway.exposure import Exposure, exposures, shown_exposures, warnings_of
+from incrowd.gateway.ledgers import ledger_problems
 from incrowd.gateway.prepared import checked_table, protected_names
 from incrowd.gateway.units import size_in_words
+from incrowd.gateway.usable import obstacles, shortages
 from incrowd.online.cube import predicted_bytes, slab_bytes
 from incrowd.online.entropy import as_fraction, guess_sum
 from incrowd.online.policy import Policy
@@ -100,8 +103,10 @@ class CheckResult:
     attributes: tuple[AttributeCheck, ...]
     policies: tuple[PolicyCheck, ...]
     memory: Memory
+    exposures: tuple[Exposure, ...]
     warnings: tuple[str, ...]
     errors: tuple[str, ...]
+    config: Config = field(repr=False)
 
     @property
     def good(self) -> bool:
@@ -142,24 +147,47 @@ class CheckResult:
                 "budget": self.memory.budget,
                 "counter": self.memory.counter,
             },
+            "strategy": self.config.privacy.strategy,
+            "minimality": [each.as_dict() for each in self.exposures],
             "warnings": list(self.warnings),
             "errors": list(self.errors),
         }
 
 
-def check(config: Config) -> CheckResult:
-    """Load the auxiliary table and see what the configuration can promise with it."""
+def check(config: Config, *, machine: bool = False) -> CheckResult:
+    """Load the auxiliary table and see what the configuration can promise with it.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+    machine
+        Look also at what it needs of this machine: addresses, certificates, directories.
+    """
     table, protected = checked_table(config), protected_names(config)
     attributes = {name: _attribute(table, name, protected=name in protected) for name in table.schema.names}
     policies = tuple(_policies(config, attributes))
+    exposed = exposures(config, table)
+    memory = _memory(config, table, protected)
     return CheckResult(
         file=str(config.file),
         rows=table.rows,
         attributes=tuple(attributes.values()),
         policies=policies,
-        memory=_memory(config, table, protected),
-        warnings=(*_lines(policies, attributes, SOMETIMES), *cautions(config, table.schema.names)),
-        errors=tuple(_lines(policies, attributes, NEVER)),
+        memory=memory,
+        exposures=exposed,
+        warnings=(
+            *_lines(policies, attributes, SOMETIMES),
+            *warnings_of(config, exposed),
+            *cautions(config, table.schema.names),
+            *(shortages(config) if machine else ()),
+        ),
+        errors=(
+            *_lines(policies, attributes, NEVER),
+            *ledger_problems(config),
+            *(obstacles(config, cubes=memory.counter == "cube") if machine else ()),
+        ),
+        config=config,
     )
 
 
@@ -214,6 +242,9 @@ def show(result: CheckResult) -> None:
     console.print(_attributes_table(result))
     console.print()
     console.print(_policies_table(result))
+    console.print()
+    for part in shown_exposures(result.config, result.exposures, result.rows):
+        console.print(part, soft_wrap=isinstance(part, str))
     memory = result.memory
     console.print(
         f"\nCubes take {size_in_words(memory.cubes)}, building them {size_in_words(memory.building)}, the budget is "

@@ -114,10 +114,17 @@ def _completed(config: Config, path: Path) -> Config:
         config,
         file=path,
         table=replace(config.table, cache=path.parent / config.table.cache),
+        ledger=_completed_ledger(config.ledger, path),
         people=tuple(replace(person, protect=person.protect or default) for person in config.people),
         routes=tuple(_completed_route(route) for route in config.routes),
         providers={name: _completed_provider(provider) for name, provider in config.providers.items()},
     )
+
+
+def _completed_ledger(ledger: LedgerSource | None, path: Path) -> LedgerSource | None:
+    if ledger is None or ledger.marker is not None:
+        return ledger
+    return replace(ledger, marker=path.parent / f"{ledger.file.name}.marker")
 
 
 def _completed_route(route: Route) -> Route:

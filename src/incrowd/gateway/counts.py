@@ -1,8 +1,8 @@
-"""Counters and histograms of several processes, as plain numbers, and their sum for Prometheus.
+"""Counters, histograms and gauges of several processes, as plain numbers, and their sum for Prometheus.
 
 A process counts in memory and leaves its counts in a file of its own, which is whole at any time. One process adds the
 files up. When a process has died, its file is added to one for all the dead: counts never go back, and the directory
-does not grow with every restart.
+does not grow with every restart. Of a gauge, which says what is now, a dead process has nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import msgspec
 from prometheus_client import Metric
-from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
 __all__ = ["Counts", "CountsFile", "Kind", "SumOfProcesses"]
@@ -36,12 +36,13 @@ _Spelled = dict[str, list[tuple[Labels, list[float]]]]
 
 
 class Kind(NamedTuple):
-    """What is counted: a counter, or a histogram of seconds if it has upper bounds."""
+    """What is counted: a counter, a histogram of seconds if it has upper bounds, or a gauge."""
 
     name: str
     what: str
     labels: Labels = ()
     bounds: tuple[float, ...] = ()
+    gauge: bool = False
 
     @property
     def width(self) -> int:
@@ -84,6 +85,17 @@ class Counts(Collector):
         self.begin(name, *labels)[0] += amount
         self.changes += 1
 
+    def put(self, name: str, *labels: str, amount: float) -> None:
+        """Say how much there is of something now."""
+        self.begin(name, *labels)[0] = amount
+        self.changes += 1
+
+    def clear_gauges(self) -> None:
+        """Say that there is nothing now."""
+        for name, kind in self._kinds.items():
+            for labels in self._series[name] if kind.gauge else ():
+                self.put(name, *labels, amount=0)
+
     def observe(self, name: str, *labels: str, seconds: Sequence[float]) -> None:
         """Count observations of a histogram."""
         numbers, bounds = self.begin(name, *labels), self._kinds[name].bounds
@@ -110,7 +122,8 @@ class Counts(Collector):
             if kind.bounds:
                 yield self._histogram(kind)
                 continue
-            counter = CounterMetricFamily(f"{PREFIX}{name}", f"{kind.what}.", labels=kind.labels)
+            family = GaugeMetricFamily if kind.gauge else CounterMetricFamily
+            counter = family(f"{PREFIX}{name}", f"{kind.what}.", labels=kind.labels)
             for labels, (count,) in self._series[name].items():
                 counter.add_metric(labels, count)
             yield counter
@@ -221,7 +234,9 @@ class SumOfProcesses(Collector):
         total = self._directory / THE_DEAD
         dead = [file for file in self._directory.glob("*.counts") if not _is_alive(file)]
         if dead:
-            _write(total, self._sum([*dead, total]).encode())
+            counts = self._sum([*dead, total])
+            counts.clear_gauges()
+            _write(total, counts.encode())
         for file in dead:
             file.unlink()
 

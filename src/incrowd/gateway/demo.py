@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import secrets
 import threading
 from collections.abc import Callable
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 import yaml
 from aiohttp import web
 
+from incrowd.gateway.ledgers import init_ledger
 from incrowd.gateway.serve import run_gateway
 from incrowd.online.made import made_loans
 from incrowd.online.schema import text_of
@@ -25,6 +27,7 @@ __all__ = ["run_demo"]
 
 ROWS = 66_270
 KEY = "demo"
+SECRET_VARIABLE = "INCROWD_DEMO_SECRET"  # noqa: S105 - a name
 ATTRIBUTES = ("loan", "income", "reason", "county", "race", "gender")
 PAGES = {"kind": "offset", "size": 500, "total": "/total"}
 QUESTION = "county=Essex&race=Black&gender=Female&loan=77200"
@@ -45,7 +48,11 @@ def run_demo(port: int, say: Callable[[str], None]) -> None:
     with private_directory() as folder:
         pq.write_table(table, folder / "people.parquet")
         config = folder / "gateway.yaml"
+        os.environ[SECRET_VARIABLE] = (
+            secrets.token_hex()
+        )  # never on the disk, where it would stay if this were killed
         config.write_text(yaml.safe_dump(_config(port, provider.start()), sort_keys=False), encoding="utf-8")
+        init_ledger(config)
         say(f"{ROWS:,} made-up people, and a provider who is not to learn anybody's income.")
         say(f"Open  http://127.0.0.1:{port}/  (the API key is '{KEY}'), or ask in another terminal:")
         say(f"  curl -H 'X-Api-Key: {KEY}' 'http://127.0.0.1:{port}/loans?{QUESTION}'")
@@ -56,9 +63,9 @@ def run_demo(port: int, say: Callable[[str], None]) -> None:
 def _config(port: int, url: str) -> dict[str, Any]:
     return {
         "listen": {"port": port},
-        "log": "warning",
+        "log": "error",
         "table": {"file": "people.parquet"},
-        "privacy": {"protect": ["income:l=5"], "secret": secrets.token_hex()},
+        "privacy": {"protect": ["income:l=5"], "secret": {"env": SECRET_VARIABLE}},
         "ledger": {"file": "ledger.sqlite"},
         "people": [{"name": "you", "key_sha256": hashlib.sha256(KEY.encode()).hexdigest()}],
         "providers": {"loans": {"kind": "http", "url": url, "rows": "/items", "pages": PAGES}},

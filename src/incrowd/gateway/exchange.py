@@ -11,9 +11,11 @@ from typing import Any
 
 from incrowd.gateway.problems import bad_request, too_large
 
-__all__ = ["JSON", "Receive", "Reply", "Request", "Scope", "Send", "key_in", "respond"]
+__all__ = ["JSON", "Client", "Receive", "Reply", "Request", "Scope", "Send", "key_in", "respond"]
 
 Scope = MutableMapping[str, Any]
+Client = tuple[str, str | int]
+"""The other end of a connection: its address and port."""
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
@@ -39,6 +41,15 @@ class Request:
         self.query: bytes = scope["query_string"]
         self._receive = receive
         self._largest_body = largest_body
+
+    def check_frame(self) -> None:
+        """Refuse a body in chunks.
+
+        Where a request has both a length and chunks, a proxy may go by the one and a server by the other: they would
+        see different requests (RFC 9112, 6.1). The server has dropped the length by now, so every such body is refused.
+        """
+        if b"transfer-encoding" in self._headers:
+            raise bad_request("the body comes in chunks: send it with a Content-Length")
 
     def headers(self, names: Iterable[str]) -> dict[str, str]:
         """Return those of some headers that came."""

@@ -1,38 +1,89 @@
-"""How a new state reaches workers that are running: a file in the parent's private directory.
+"""How a new state reaches workers that are running: the parent keeps it in memory and writes down where.
 
-The parent writes it whole under another name and renames it; workers look whether it is another file than the one
-they know. It holds the configuration's secrets, so the directory and the file are for their owner alone.
+A state holds the configuration's secrets, so it is never written to a disk, where it would stay if the parent were
+killed. It lies in a file that exists in memory alone and ends with the parent; its workers, and nobody else but processes of
+the same user, can open it under ``/proc``. A note in the parent's private directory says under which name. Where the
+system has no such files (only Linux does), the state is a file in that directory.
 """
 
 from __future__ import annotations
 
+import os
 import pickle
+import secrets
+import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from incrowd.gateway.prepared import Prepared
 
-__all__ = ["Inbox", "hand_over"]
+__all__ = ["Inbox", "Outbox"]
 
 Stamp = tuple[int, int]
+KEPT = 2  # states: a worker may be about to open the one before the newest
 
 
-def hand_over(prepared: Prepared, file: Path) -> None:
-    """Give a new state to all workers."""
-    draft = file.with_suffix(".draft")
-    draft.touch(mode=0o600)
-    draft.write_bytes(pickle.dumps(prepared))
-    draft.replace(file)
+class Outbox:
+    """The parent's side.
+
+    Parameters
+    ----------
+    note
+        The file that says where the newest state is.
+    """
+
+    def __init__(self, note: Path) -> None:
+        self._note = note
+        self._kept: list[_Place] = []
+
+    def put(self, prepared: Prepared) -> None:
+        """Give a new state to all workers."""
+        place = _Place(pickle.dumps(prepared), self._note)
+        try:
+            draft = self._note.with_suffix(".draft")
+            draft.write_text(place.name, encoding="utf-8")
+            draft.replace(self._note)
+        except BaseException:
+            place.remove()
+            raise
+        self._kept.append(place)
+        while len(self._kept) > KEPT:
+            self._kept.pop(0).remove()
+
+
+class _Place:
+    """Where a state lies."""
+
+    def __init__(self, content: bytes, beside: Path) -> None:
+        if sys.platform == "linux":
+            self._descriptor = os.memfd_create("incrowd-state")
+            self.name = f"/proc/{os.getpid()}/fd/{self._descriptor}"
+        else:
+            self.name = str(beside.with_name(f"state-{secrets.token_hex(8)}"))
+            self._descriptor = os.open(self.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with open(self._descriptor, "wb", closefd=False) as file:
+                file.write(content)
+        except BaseException:
+            self.remove()
+            raise
+
+    def remove(self) -> None:
+        os.close(self._descriptor)
+        if not self.name.startswith("/proc/"):
+            with suppress(OSError):
+                Path(self.name).unlink()
 
 
 @dataclass
 class Inbox:
-    """A worker's look at the file. It travels to the worker by pickle, and what was there then is no news.
+    """A worker's look at the note. It travels to the worker by pickle, and what was there then is no news.
 
     Parameters
     ----------
     file
-        Where the parent puts new states.
+        Where the parent says where new states are.
     """
 
     file: Path
@@ -48,7 +99,8 @@ class Inbox:
     def take(self) -> Prepared:
         """Return the newest state."""
         self.seen = _stamp(self.file)
-        prepared: Prepared = pickle.loads(self.file.read_bytes())  # noqa: S301 - only we can write there
+        place = Path(self.file.read_text(encoding="utf-8"))
+        prepared: Prepared = pickle.loads(place.read_bytes())  # noqa: S301 - only we can write there
         return prepared
 
 

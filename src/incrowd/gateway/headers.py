@@ -1,8 +1,12 @@
-"""Which headers may pass from a person to a provider: none that tells who they are or shapes the connection."""
+"""Which headers may pass from a person to a provider.
+
+Any header can identify a person: a name, a device, a number that is in all requests of one person. So there is a list of
+those that say what kind of answer is wanted, and no other one passes.
+"""
 
 from __future__ import annotations
 
-__all__ = ["is_of_the_connection", "is_telling"]
+__all__ = ["MAY_PASS", "is_of_the_connection"]
 
 # Headers of one connection (RFC 9110, 7.6.1) and of how a message is framed: the gateway sends its own.
 _OF_THE_CONNECTION = frozenset(
@@ -22,39 +26,18 @@ _OF_THE_CONNECTION = frozenset(
         "upgrade",
     )
 )
-# What names a person, their machine, their program, or where they come from.
-_TELLING = frozenset(
-    (
-        "authorization",
-        "cf-connecting-ip",
-        "client-ip",
-        "cookie",
-        "cookie2",
-        "fastly-client-ip",
-        "forwarded",
-        "from",
-        "origin",
-        "referer",
-        "true-client-ip",
-        "user-agent",
-        "via",
-        "x-api-key",
-        "x-client-ip",
-        "x-cluster-client-ip",
-        "x-original-forwarded-for",
-        "x-real-ip",
-    )
+MAY_PASS = (
+    "accept",
+    "accept-charset",
+    "accept-language",
+    "accept-version",
+    "api-version",
+    "prefer",
+    "x-api-version",
 )
-# Partial or unchanged answers could not be filtered.
-_TELLING_PREFIXES = ("x-forwarded-", "proxy-", "sec-", "if-", "range")
+"""Headers about the answer, which many people send alike."""
 
 
 def is_of_the_connection(name: str) -> bool:
     """Tell whether a header belongs to a connection or a message's frame, so that nobody may set it."""
     return name.lower() in _OF_THE_CONNECTION or name.lower().startswith("proxy-")
-
-
-def is_telling(name: str) -> bool:
-    """Tell whether a person's header must not reach a provider."""
-    lower = name.lower()
-    return is_of_the_connection(lower) or lower in _TELLING or lower.startswith(_TELLING_PREFIXES)

@@ -18,7 +18,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -157,14 +157,14 @@ class LineWriter:
         self._lost = 0
         atexit.register(self.close)
 
-    def write(self, entry: Entry) -> None:
-        """Queue an entry, or lose it; never waits."""
+    def write(self, *entries: Entry) -> None:
+        """Queue entries, or lose them; never waits."""
         if self._process != os.getpid():
             self._start()
-        if self._queue.qsize() >= self._most_waiting:
-            self._lost += 1
-            return
-        self._queue.put(entry)
+        room = max(0, self._most_waiting - self._queue.qsize())
+        for entry in entries[:room]:
+            self._queue.put(entry)
+        self._lost += max(0, len(entries) - room)
 
     def close(self) -> None:
         """Write what is waiting, but do not wait long for a reader who has gone.
@@ -224,7 +224,7 @@ class Journal:
     """
 
     def __init__(
-        self, level: str, write: Callable[[Entry], None], clock: Callable[[], float] = time.time
+        self, level: str, write: Callable[..., None], clock: Callable[[], float] = time.time
     ) -> None:
         self.threshold = LEVELS[level]
         self._write = write
@@ -238,9 +238,10 @@ class Journal:
         """Tell what happens every day."""
         self._tell("info", event, fields)
 
-    def request(self, ended: float, **fields: Unpack[Fields]) -> None:
-        """Tell of a request that was answered some time ago."""
-        self._tell("info", "request", fields, ended)
+    def requests(self, answered: Iterable[tuple[float, Fields]]) -> None:
+        """Tell of requests that were answered some time ago: when, and what is to be said of each."""
+        if LEVELS["info"] >= self.threshold:
+            self._write(*(Entry(ended, "info", "request", fields) for ended, fields in answered))
 
     def warning(self, event: str, **fields: Unpack[Fields]) -> None:
         """Tell what somebody should look at."""

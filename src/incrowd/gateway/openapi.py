@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from incrowd.gateway.answer import LARGEST_OFFSET
-from incrowd.gateway.asking import MOST_PARAMETERS
 from incrowd.gateway.config import Config, Route
+from incrowd.gateway.parameters import MOST_PARAMETERS
 from incrowd.gateway.problems import STATUSES
 from incrowd.version import __version__
 

@@ -12,11 +12,20 @@ from pathlib import Path
 from incrowd.auxiliary import load_auxiliary
 from incrowd.errors import IncrowdError
 from incrowd.gateway.config import Config, check_against, policies_in_use
+from incrowd.gateway.rowcount import check_rows, remember_rows
 from incrowd.online.counters import choose_counter, describe
 from incrowd.online.protection import Protection
 from incrowd.online.schema import AuxiliaryTable
 
-__all__ = ["Prepared", "checked_table", "prepare", "protected_names", "unprepared", "watched_files"]
+__all__ = [
+    "Prepared",
+    "checked_table",
+    "prepare",
+    "protected_names",
+    "templates",
+    "unprepared",
+    "watched_files",
+]
 
 
 @dataclass(frozen=True)
@@ -48,14 +57,15 @@ def prepare(config: Config) -> Prepared:
         counter,
         strategy=config.privacy.strategy,
         key=config.privacy.secret,
-        strict=_strict_table(config, table),
+        parts=config.ledger is None or config.ledger.parts,
     )
-    protection.warm_up(_templates(config), {person.protect for person in config.people})
+    protection.warm_up(templates(config), {person.protect for person in config.people})
+    remember_rows(source, table.rows)
     return Prepared(config, protection, describe(counter))
 
 
 def checked_table(config: Config) -> AuxiliaryTable:
-    """Load the auxiliary table, and refuse a configuration that does not fit it."""
+    """Load the auxiliary table, and refuse one that may be half written or that the configuration does not fit."""
     source = config.table
     table = load_auxiliary(
         source.file,
@@ -64,6 +74,7 @@ def checked_table(config: Config) -> AuxiliaryTable:
         domains=source.domains,
         ladders=source.ladders,
     )
+    check_rows(source, table.rows)
     check_against(config, table.schema)
     return table
 
@@ -83,11 +94,7 @@ def watched_files(config: Config) -> list[Path]:
     return [config.table.file, *config.table.ladders.values()]
 
 
-def _strict_table(config: Config, table: AuxiliaryTable) -> AuxiliaryTable | None:
-    return table if config.privacy.strict else None
-
-
-def _templates(config: Config) -> list[list[str]]:
+def templates(config: Config) -> list[list[str]]:
     """Return for each route the attributes that its queries may fix."""
     return [
         [parameter.attribute for parameter in route.parameters.values() if parameter.use == "quasi"]

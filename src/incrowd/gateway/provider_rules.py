@@ -11,7 +11,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from incrowd.errors import BadInputError
-from incrowd.gateway.headers import is_of_the_connection, is_telling
+from incrowd.gateway.headers import MAY_PASS, is_of_the_connection
 from incrowd.gateway.settings import CursorPages, HttpProvider, OffsetPages, PostgresProvider
 
 __all__ = ["check_provider", "is_loopback"]
@@ -35,6 +35,10 @@ def check_provider(provider: HttpProvider | PostgresProvider, where: str) -> Non
     pages = provider.pages
     if isinstance(pages, OffsetPages) and pages.offset == pages.limit:
         raise _wrong(f"{where}.pages.limit", "must differ from pages.offset; rename one")
+    if isinstance(pages, OffsetPages) and pages.size == 1 and provider.key is not None:
+        raise _wrong(
+            f"{where}.pages.size", "must be 2 or more with key: a page begins with the last row before it"
+        )
     if isinstance(pages, CursorPages) and (pages.limit is None) != (pages.size is None):
         raise _wrong(f"{where}.pages.limit", "limit and size go together; give both or none")
 
@@ -91,8 +95,12 @@ def _check_headers(provider: HttpProvider, where: str) -> None:
             raise _wrong(at, "must be text on one line without control characters")
     for place, name in enumerate(provider.forward):
         at = f"{where}.forward[{place}]"
-        if is_telling(name):
-            raise _wrong(at, f"{name.lower()} may tell who is asking or spoil the answer; remove it")
+        if name.lower() not in MAY_PASS:
+            raise _wrong(
+                at,
+                f"{name.lower()} may identify the person; only {', '.join(MAY_PASS)} may pass, and what is the same for "
+                "everybody belongs into headers",
+            )
         if name.lower() in own:
             raise _wrong(at, f"{name.lower()} is among the gateway's own headers; keep one")
         if name in provider.forward[:place]:

@@ -110,6 +110,8 @@ class StructReader:
         if (tag := kind.__struct_config__.tag_field) is not None:
             given.pop(tag, None)
         for name in given:
+            if name in (removed := getattr(kind, "removed", {})):
+                raise _wrong(_join(where, name), removed[name])
             if name not in hints:
                 known = f"; there are {', '.join(hints)}"
                 raise _wrong(_join(where, name), f"there is no such field{nearest(name, hints) or known}")
@@ -190,7 +192,9 @@ def private_file(path: Path) -> bytes:
                 raise BadInputError(f"others may read the secret in {path}; chmod 600 {path}")
             return file.read()
     except OSError as error:
-        raise BadInputError(f"cannot read {path}: {error.strerror}; give a file that is there") from None
+        raise BadInputError(
+            f"cannot read {path}: {error.strerror}; give a file that is there and that this user may read"
+        ) from None
 
 
 class _Place:

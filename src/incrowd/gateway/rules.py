@@ -18,6 +18,7 @@ from incrowd.gateway.settings import (
     PostgresProvider,
     Route,
 )
+from incrowd.online.decision import STRICT
 from incrowd.online.generalizer import LEAST_KEY
 from incrowd.online.policy import Policy
 from incrowd.online.schema import Schema
@@ -32,6 +33,7 @@ __all__ = [
     "policies_in_use",
 ]
 
+SHORTEST_MEMORY = 3600.0
 RESERVED_PARAMETERS = ("sort", "offset", "limit")
 _TWICE = "the attribute is protected twice; keep the stricter one"
 RESERVED_PATHS = ("/preview", "/healthz", "/readyz", "/openapi.json")
@@ -43,6 +45,7 @@ def check_rules(config: Config) -> None:
     _check_listening(config)
     _check_table(config)
     _check_secret(config)
+    _check_ledger(config)
     _check_people(config)
     for name, provider in _some(config.providers, "providers", "a provider").items():
         check_provider(provider, f"providers.{name}")
@@ -73,8 +76,8 @@ def check_rungs(config: Config, schema: Schema) -> None:
 
 
 def check_templates(config: Config, schema: Schema) -> None:
-    """Refuse routes with more generalizations than strict mode tries."""
-    for where, route in _routes(config) if config.privacy.strict else ():
+    """Refuse routes with more generalizations than strategy strict tries."""
+    for where, route in _routes(config) if config.privacy.strategy == STRICT else ():
         fixed = {parameter.attribute for parameter in route.parameters.values() if parameter.attribute}
         for policies in {person.protect for person in config.people}:
             sent = fixed - {policy.attribute for policy in policies}
@@ -82,7 +85,7 @@ def check_templates(config: Config, schema: Schema) -> None:
             if states > MOST_STATES:
                 raise _wrong(
                     f"{where}.parameters",
-                    f"have {states:,} generalizations and strict mode tries {MOST_STATES:,}; make fewer of them quasi",
+                    f"have {states:,} generalizations and strategy strict tries {MOST_STATES:,}; make fewer of them quasi",
                 )
 
 
@@ -133,10 +136,21 @@ def _check_secret(config: Config) -> None:
             "privacy.secret",
             f"has {len(secret)} bytes, and {LEAST_KEY} are needed; make one: openssl rand -hex 32",
         )
-    drawn = config.privacy.strategy == "random-fit" and not config.privacy.strict
+    drawn = config.privacy.strategy == "random-fit"
     needs = "strategy random-fit" if drawn else "the ledger" if config.ledger else ""
     if needs and not secret:
         raise _wrong("privacy.secret", f"is missing, and {needs} needs it; add {{file: secret.key}}")
+
+
+def _check_ledger(config: Config) -> None:
+    ledger = config.ledger
+    if ledger and ledger.time_to_live < SHORTEST_MEMORY:
+        raise _wrong(
+            "ledger.time_to_live",
+            "is less than an hour: the provider remembers longer, and linked queries would go unnoticed; give 1h or more",
+        )
+    if ledger and ledger.marker == ledger.file:
+        raise _wrong("ledger.marker", "is the ledger itself; name a file in another directory")
 
 
 def _check_people(config: Config) -> None:

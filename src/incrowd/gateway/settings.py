@@ -83,6 +83,9 @@ Retries = Annotated[int, Meta(ge=0, le=10, description="a whole number from 0 to
 Port = Annotated[int, Meta(ge=1, le=65_535, description="a port from 1 to 65535")]
 Share = Annotated[float, Meta(gt=0, lt=1, description="a number between 0 and 1, such as 0.001")]
 Duration = Annotated[float, Meta(gt=0, description="longer than 0", extra={"read": parse_duration})]
+HeadTimeout = Annotated[
+    float, Meta(ge=0.1, le=3_600, description="from 100ms to 1h", extra={"read": parse_duration})
+]
 Size = Annotated[int, Meta(ge=1, description="more than 0 bytes", extra={"read": parse_size})]
 SizeOrNone = Annotated[int, Meta(ge=0, extra={"read": parse_size})]
 Pointer = Annotated[
@@ -145,12 +148,15 @@ class ServerTls(_Settings, frozen=True, kw_only=True):
 
 
 class Listen(_Settings, frozen=True, kw_only=True):
-    """Where people connect."""
+    """Where people connect, and how many connections they may have; they are shared out among the workers."""
 
     host: Text = "127.0.0.1"
     port: Port = 8080
     workers: Count = 1
     tls: ServerTls | None = None
+    head_timeout: HeadTimeout = 10.0
+    connections: Count = 10_000
+    connections_per_address: Count = 1_000
 
 
 class Metrics(_Settings, frozen=True, kw_only=True):
@@ -170,7 +176,8 @@ class Sample(_Settings, frozen=True, kw_only=True):
 class TableSource(_Settings, frozen=True, kw_only=True):
     """The auxiliary table: what an outsider may know of people.
 
-    `columns` names the columns of a text file that has no header. No `attributes` means every column.
+    `columns` names the columns of a text file that has no header. No `attributes` means every column. A changed file
+    is read once it has not changed for as long as `settle`; one with less than half the rows only if it `may_shrink`.
     """
 
     file: Path
@@ -181,22 +188,33 @@ class TableSource(_Settings, frozen=True, kw_only=True):
     memory: SizeOrNone = 2 * 10**9
     cache: Path = Path(".incrowd-cubes")
     sample: Sample | None = None
+    settle: Duration = 5.0
+    may_shrink: bool = False
 
 
 class Privacy(_Settings, frozen=True, kw_only=True):
     """What must stay hard to guess, and how queries are generalized."""
 
+    removed: ClassVar[dict[str, str]] = {
+        "strict": "there is no such field any more: strict is a strategy, and the default; remove it, or write strategy: strict"
+    }
+
     protect: tuple[Policy, ...]
-    strategy: Literal["brute-force", "best-fit", "worst-fit", "random-fit", "least-rows"] = "worst-fit"
-    strict: bool = False
+    strategy: Literal["strict", "brute-force", "best-fit", "worst-fit", "random-fit", "least-rows"] = "strict"
     secret: HiddenBytes = HiddenBytes()
 
 
 class LedgerSource(_Settings, frozen=True, kw_only=True):
-    """Where it is remembered what each person told each provider."""
+    """Where it is remembered what each person disclosed to each provider.
+
+    Once loaded, `marker` is where the ledger's marker is: beside the configuration if the file does not say.
+    `parts` says whether every part of what was disclosed must be private, or only all of it together.
+    """
 
     file: Path
+    marker: Path | None = None
     time_to_live: Duration = 90 * 86_400.0
+    parts: bool = True
 
 
 class Person(_Settings, frozen=True, kw_only=True):
@@ -260,6 +278,7 @@ class HttpProvider(_Settings, frozen=True, kw_only=True, tag_field="kind", tag="
     insecure: bool = False
     rows: Pointer = ""
     truncated: FieldPointer | None = None
+    key: FieldPointer | None = None
     pages: OffsetPages | CursorPages | LinkPages | None = None
     timeout: Duration = 10.0
     retries: Retries = 2
@@ -316,8 +335,9 @@ class Route(_Settings, frozen=True, kw_only=True):
 
 
 class Cache(_Settings, frozen=True, kw_only=True):
-    """Answers that are kept for a while, by the generalized query."""
+    """Answers that are kept for a while, by the generalized query, for each person or shared by all."""
 
+    shared: bool = False
     entries: Count = 1000
     bytes: Size = 100 * 10**6
     time_to_live: Duration = 60.0

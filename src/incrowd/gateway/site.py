@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 
-from incrowd.gateway.asking import Reader
 from incrowd.gateway.exchange import Reply, Request
+from incrowd.gateway.handler import RouteHandler
 from incrowd.gateway.openapi import describe_api
 from incrowd.gateway.page import render_page
 from incrowd.gateway.prepared import Prepared
@@ -20,9 +20,8 @@ from incrowd.gateway.watch import OTHER, Watch
 __all__ = ["Site"]
 
 Handler = Callable[[Request], Awaitable[Reply]]
-ASKING = ("GET", "POST")
-READING = ("GET", "HEAD")
-NONE: Mapping[str, str] = {}
+QUERY_METHODS = ("GET", "POST")
+PAGE_METHODS = ("GET", "HEAD")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -40,37 +39,37 @@ class Site:
     def __init__(self, prepared: Prepared, watch: Watch) -> None:
         self.config = config = prepared.config
         self.account = prepared.account
-        self.service = Service(prepared, watch)
-        self.guests = 0
+        self.service = Service(prepared)
+        self.in_flight = 0
         """How many requests are being answered."""
         self._empty: asyncio.Event | None = None
         self._api = _encode(describe_api(config))
-        self._readers: Mapping[str, Handler] = {
+        self._pages: Mapping[str, Handler] = {
             "/": self._page,
             "/openapi.json": self._openapi,
             "/healthz": self._healthz,
             "/readyz": self._readyz,
         }
-        self._askers: dict[str, Handler] = {}
+        self._queries: dict[str, Handler] = {}
         for route in config.routes:
-            reader = Reader(route)
-            self._askers[route.path] = self._asker(reader)
-            self._askers[f"/preview{route.path}"] = self._previewer(reader)
+            handler = RouteHandler(route, self.service, watch)
+            self._queries[route.path] = handler.answer
+            self._queries[f"/preview{route.path}"] = handler.preview
         watch.learn(
-            routes=(*self._readers, *self._askers),
+            routes=(*self._pages, *self._queries),
             providers=config.providers,
             attributes=prepared.protection.schema.names if prepared.protection else (),
         )
 
     def leave(self) -> None:
         """Note that a request was answered."""
-        self.guests -= 1
-        if self._empty and not self.guests:
+        self.in_flight -= 1
+        if self._empty and not self.in_flight:
             self._empty.set()
 
     async def close(self, patience: float) -> None:
         """Close once the last request was answered, or after some seconds; from now on no new one comes here."""
-        if self.guests:
+        if self.in_flight:
             self._empty = asyncio.Event()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._empty.wait(), patience)
@@ -78,43 +77,19 @@ class Site:
 
     def route(self, path: str) -> str:
         """Return the path as it stands in the configuration, or "other": what may be logged and counted."""
-        return path if path in self._askers or path in self._readers else OTHER
+        return path if path in self._queries or path in self._pages else OTHER
 
     def handler(self, request: Request) -> Handler:
         """Return who answers a request, or raise a `Problem`."""
-        handler = self._askers.get(request.path)
-        methods = ASKING
+        handler = self._queries.get(request.path)
+        methods = QUERY_METHODS
         if handler is None:
-            handler, methods = self._readers.get(request.path), READING
+            handler, methods = self._pages.get(request.path), PAGE_METHODS
         if handler is None:
             raise not_found()
         if request.method not in methods:
             raise method_not_allowed(methods)
         return handler
-
-    def _asker(self, reader: Reader) -> Handler:
-        route = reader.route
-        allowed = getattr(self.config.providers[route.provider], "forward", ())
-
-        async def ask(request: Request) -> Reply:
-            person = self.service.person(*request.credentials)
-            text = request.query if request.method == "GET" else await request.text()
-            question = reader.question(person.name, request.method, text)
-            passing = request.headers(allowed) if allowed else NONE
-            return Reply(_encode(await self.service.ask(route, person, question, passing)))
-
-        return ask
-
-    def _previewer(self, reader: Reader) -> Handler:
-        route = reader.route
-
-        async def preview(request: Request) -> Reply:
-            person = self.service.person(*request.credentials)
-            text = request.query if request.method == "GET" else await request.text()
-            question = reader.question(person.name, request.method, text)
-            return Reply(_encode(self.service.preview(route, person, question)))
-
-        return preview
 
     async def _page(self, _request: Request) -> Reply:
         body, policy = render_page(self.config)
@@ -129,6 +104,6 @@ class Site:
 
     async def _readyz(self, _request: Request) -> Reply:
         """Say whether queries can be decided; a provider that is down makes only its own routes fail."""
-        self.service.check()
+        await self.service.check()
         providers = await self.service.provider_states()
         return Reply(_encode({"status": "ready", "counting": self.account, "providers": providers}))

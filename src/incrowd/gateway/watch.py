@@ -11,8 +11,10 @@ costs each request a fraction of what counting by itself would. The parent proce
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple, Self
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.registry import Collector
@@ -22,12 +24,13 @@ from incrowd.gateway.counts import Counts, CountsFile, Kind, SumOfProcesses
 from incrowd.gateway.problems import STATUSES
 from incrowd.online.decision import Decision
 
-__all__ = ["MetricsServer", "Watch", "start_metrics"]
+__all__ = ["MetricsServer", "Verdict", "Watch", "start_metrics"]
 
 OTHER = "other"
 OUTCOMES = ("as_asked", "generalized", "refused")
 CACHE = ("miss", "hit")
 RELOADS = ("bad", "ok")
+CROWDS = ("address", "total", "unread")
 HTTP_STATUSES = (200, *dict.fromkeys(STATUSES.values()))
 MICROSECONDS = (5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 1e-2, 0.1, 1.0)
 MILLISECONDS = (1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
@@ -45,8 +48,28 @@ KINDS = (
     Kind("provider", "Whole fetches", ("provider",), MILLISECONDS),
     Kind("cache_requests", "Answers looked for in the cache", ("result",)),
     Kind("ledger_errors", "Times the ledger could not be used"),
+    Kind("ledger_created", "Ledgers used for the first time: everybody counted as new"),
+    Kind("ledger_expired", "Entries of the ledger that were erased after their time"),
+    Kind("ledger_clock_jumps", "Times the clock was set, which the ledger did not count"),
     Kind("reloads", "Configurations read while running", ("result",)),
+    Kind("connections_open", "Connections of people, looked at once in a while", gauge=True),
+    Kind("connections_closed", "Connections closed: too many, or an answer that is not read", ("reason",)),
 )
+
+
+class Verdict(NamedTuple):
+    """What is counted about a decision: one of `OUTCOMES`, and the attributes that are not sent."""
+
+    outcome: str
+    dropped: tuple[str, ...]
+
+    @classmethod
+    def of(cls, decision: Decision) -> Self:
+        """Return what is counted about a decision."""
+        if decision.refused:
+            return cls("refused", decision.dropped)
+        generalized = decision.dropped or any(decision.rungs.values())
+        return cls("generalized" if generalized else "as_asked", decision.dropped)
 
 
 class Watch:
@@ -64,8 +87,9 @@ class Watch:
         self.registry = CollectorRegistry()
         self.registry.register(self._counts)
         self._answered: list[tuple[str, int, float]] = []
-        self._decided: list[tuple[Decision, float]] = []
+        self._decided: list[tuple[Verdict, float]] = []
         self._fetched: list[tuple[str, int, int, float]] = []
+        self._looked: deque[tuple[int, Mapping[str, int]]] = deque()
         self._names: dict[str, set[str]] = {"route": set(), "provider": set(), "attribute": set()}
         self.learn(routes=[OTHER], providers=[OTHER], attributes=[OTHER])
 
@@ -89,7 +113,12 @@ class Watch:
                 begin("provider_errors", provider, code)
         for attribute in self._names["attribute"]:
             begin("dropped_attributes", attribute)
-        for name, results in (("decisions", OUTCOMES), ("cache_requests", CACHE), ("reloads", RELOADS)):
+        for name, results in (
+            ("decisions", OUTCOMES),
+            ("cache_requests", CACHE),
+            ("reloads", RELOADS),
+            ("connections_closed", CROWDS),
+        ):
             for result in results:
                 begin(name, result)
 
@@ -97,9 +126,9 @@ class Watch:
         """Note a request that was answered."""
         self._answered.append((route, status, seconds))
 
-    def decided(self, decision: Decision, seconds: float) -> None:
+    def decided(self, verdict: Verdict, seconds: float) -> None:
         """Note what was decided, and how long that took."""
-        self._decided.append((decision, seconds))
+        self._decided.append((verdict, seconds))
 
     def fetched(self, provider: str, rows: int, nbytes: int, seconds: float) -> None:
         """Note an answer of a provider."""
@@ -120,10 +149,28 @@ class Watch:
         self._counts.add("ledger_errors")
         self._leave()  # at once: it is rare, and it closes the gateway
 
+    def ledger_created(self) -> None:
+        """Count a ledger that was used for the first time."""
+        self._counts.add("ledger_created")
+        self._leave()
+
+    def ledger_expired(self, entries: int) -> None:
+        """Count entries that were erased after their time."""
+        self._counts.add("ledger_expired", amount=entries)
+
+    def ledger_clock_jumped(self) -> None:
+        """Count a setting of the clock that the ledger did not follow."""
+        self._counts.add("ledger_clock_jumps")
+        self._leave()
+
     def reloaded(self, *, good: bool) -> None:
         """Count a configuration that was read while running."""
         self._counts.add("reloads", RELOADS[good])
         self.add_up()
+
+    def connections(self, count: int, closed: Mapping[str, int]) -> None:
+        """Note how many connections there are, and how many were closed for which reason; from any thread."""
+        self._looked.append((count, closed))
 
     def add_up(self) -> None:
         """Count what was noted since the last time, and leave the counts where the parent finds them."""
@@ -133,6 +180,7 @@ class Watch:
         self._count_requests(answered)
         self._count_decisions(decided)
         self._count_fetches(fetched)
+        self._count_connections()
         self._leave()
 
     def _leave(self) -> None:
@@ -147,15 +195,13 @@ class Watch:
             seconds = [seconds for its, _, seconds in answered if its == route]
             self._counts.observe("request", self._known("route", route), seconds=seconds)
 
-    def _count_decisions(self, decided: Sequence[tuple[Decision, float]]) -> None:
+    def _count_decisions(self, decided: Sequence[tuple[Verdict, float]]) -> None:
         self._counts.observe("decide", seconds=[seconds for _, seconds in decided])
-        # A question that is asked again has the same decision, and what it says takes some reading.
-        distinct = {id(decision): decision for decision, _ in decided}
         outcomes: Tally[str] = Tally()
         dropped: Tally[str] = Tally()
-        for which, count in Tally(id(decision) for decision, _ in decided).items():
-            outcomes[_outcome(distinct[which])] += count
-            for name in distinct[which].dropped:
+        for verdict, count in Tally(verdict for verdict, _ in decided).items():
+            outcomes[verdict.outcome] += count
+            for name in verdict.dropped:
                 dropped[self._known("attribute", name)] += count
         for outcome, count in outcomes.items():
             self._counts.add("decisions", outcome, amount=count)
@@ -171,14 +217,15 @@ class Watch:
             self._counts.add("provider_bytes", name, amount=sum(nbytes))
             self._counts.observe("provider", name, seconds=seconds)
 
+    def _count_connections(self) -> None:
+        while self._looked:
+            count, closed = self._looked.popleft()
+            self._counts.put("connections_open", amount=count)
+            for reason, number in closed.items():
+                self._counts.add("connections_closed", reason, amount=number)
+
     def _known(self, kind: str, name: str) -> str:
         return name if name in self._names[kind] else OTHER
-
-
-def _outcome(decision: Decision) -> str:
-    if decision.refused:
-        return "refused"
-    return "generalized" if decision.dropped or any(decision.rungs.values()) else "as_asked"
 
 
 class MetricsServer:

@@ -1,4 +1,4 @@
-"""Requests' parameters, read and sorted out."""
+"""The parameters of requests, read."""
 
 from __future__ import annotations
 
@@ -10,30 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.gateway.answer import SortField, narrow
-from incrowd.gateway.asking import MOST_PARAMETERS, Reader, parameters_of_body, parameters_of_query
+from incrowd.gateway.parameters import MOST_PARAMETERS, parameters_of_body, parameters_of_query
 from incrowd.gateway.problems import Problem
-from incrowd.gateway.settings import Page, Parameter, Route
 
-ROUTE = Route(
-    path="/loans",
-    provider="loans",
-    parameters={
-        "county": Parameter(use="quasi", attribute="place", field="/where/county", send=("county", "state")),
-        "race": Parameter(use="quasi", attribute="race", field="/race", send=("race",)),
-        "words": Parameter(use="passthrough", send=("q",)),
-        "name": Parameter(use="block", field="/name"),
-        "email": Parameter(use="block"),
-    },
-    sort=("amount", "county"),
-    page=Page(size=20, most=100),
-)
 PLANTED = "Zyxomma7731"
-
-
-@pytest.fixture(scope="module")
-def read():
-    return Reader(ROUTE).read
 
 
 def refusal(call, *arguments):
@@ -43,9 +23,6 @@ def refusal(call, *arguments):
     assert caught.value.code == "bad_request"
     assert PLANTED not in caught.value.message
     return caught.value.message
-
-
-# Reading
 
 
 @pytest.mark.parametrize(
@@ -125,12 +102,19 @@ def test_a_body():
     ],
 )
 def test_a_body_that_is_no_json(body):
-    assert "cannot be read" in refusal(parameters_of_body, body)
+    assert "not JSON in UTF-8" in refusal(parameters_of_body, body)
 
 
 @pytest.mark.parametrize("body", [b"[]", b"1", b"null", f'"{PLANTED}"'.encode()])
 def test_a_body_that_is_no_object(body):
-    assert "must be a JSON object" in refusal(parameters_of_body, body)
+    assert "it is not a JSON object" in refusal(parameters_of_body, body)
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"a": 1, "a": 2}', b'{"a": 1, "\\u0061": 1}', b'{"a": 1, "b": 2, "a": null}']
+)
+def test_a_parameter_given_twice_in_a_body(body):
+    assert "the same name twice" in refusal(parameters_of_body, body)
 
 
 @pytest.mark.parametrize("value", [[PLANTED], {"x": PLANTED}, [], {}])
@@ -143,70 +127,3 @@ def test_any_bytes_are_read_or_refused(data):
     for read_bytes in (parameters_of_body, parameters_of_query):
         with contextlib.suppress(Problem):
             assert isinstance(read_bytes(data), dict)
-
-
-# Sorting out
-
-
-def test_each_parameter_goes_where_it_belongs(read):
-    asking = read({"county": "Essex", "race": "Black", "words": "x", "name": "Ada", "email": "e", "new": 1})
-    assert asking.query == {"place": "Essex", "race": "Black"}
-    assert asking.passed == {"q": "x"}
-    assert [(wanted.field, wanted.text) for wanted in asking.filters] == [
-        ("/where/county", "Essex"),
-        ("/race", "Black"),
-        ("/name", "Ada"),
-    ]
-    assert asking.blocked == ("name", "email")
-    assert asking.unknown == ("new",)
-    assert (asking.order, asking.offset, asking.limit) == ((), 0, 20)
-
-
-def test_the_filters_find_their_fields(read):
-    asking = read({"county": 7, "name": True})
-    rows = [{"where": {"county": county}, "name": name} for county in ("7", 8) for name in ("true", "false")]
-    assert narrow(rows, asking.filters, offset=0, limit=9).rows == rows[:1]
-
-
-@pytest.mark.parametrize("nothing", [None, ""])
-def test_what_is_left_blank_was_not_asked(read, nothing):
-    asking = read(dict.fromkeys((*ROUTE.parameters, "new", "sort", "offset", "limit"), nothing))
-    assert asking == read({})
-    assert (asking.query, asking.passed, asking.filters) == ({}, {}, ())
-    assert (asking.blocked, asking.unknown) == ((), ())
-
-
-@pytest.mark.parametrize("value", [0, False, 0.0])
-def test_zero_and_false_are_not_blank(read, value):
-    asking = read({"race": value, "new": value})
-    assert asking.query == {"race": value}
-    assert len(asking.filters) == 1
-    assert asking.unknown == ("new",)
-
-
-def test_order_and_page(read):
-    asking = read({"sort": "-amount,county", "offset": "40", "limit": 100.0})
-    assert asking.order == (SortField("amount", descending=True), SortField("county"))
-    assert (asking.offset, asking.limit) == (40, 100)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"limit": 101},
-        {"limit": 0},
-        {"limit": True},
-        {"offset": -1},
-        {"offset": 1.5},
-        {"offset": PLANTED},
-        {"sort": PLANTED},
-        {"sort": 5},
-    ],
-)
-def test_an_order_or_a_page_that_cannot_be(read, wrong):
-    assert next(iter(wrong)) in refusal(read, wrong)
-
-
-def test_no_value_is_in_a_repr(read):
-    given_ = dict.fromkeys((*ROUTE.parameters, "new"), PLANTED)
-    assert PLANTED not in repr(read(given_))
