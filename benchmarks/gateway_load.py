@@ -5,8 +5,8 @@ Run: python benchmarks/gateway_load.py [--seconds 2] [--rounds 15] [--half-secon
 Four processes on the loopback interface: load generator, gateway or proxy (one worker each), provider. Machines have fast and
 slow moments: in each of many short rounds everybody has a turn, there and back again, and is compared with the proxy of
 the same round; the median of these shares counts. Prints Markdown tables; exits with 1 if a request failed or an answer was
-wrong, if the gateway as it is installed by default answers fewer than 0.7 of the proxy's requests a second, or if memory or
-open files grow.
+wrong, if the gateway as it is installed by default answers fewer than 0.76 of the proxy's requests a second (0.5 where no
+query was ever asked before), if one answer in a hundred takes 20 ms or more at half of that, or if memory or open files grow.
 """
 
 from __future__ import annotations
@@ -26,9 +26,13 @@ sys.path.insert(0, str(Path(__file__).parent / "load"))
 
 from stage import PEOPLE, Server, Stage, open_files, resident_bytes
 
-BAR = 0.7
 PROXY = "pass-through proxy"
 DEFAULT = "gateway"
+NEVER_ASKED = "gateway, queries never asked before"
+SHARES = {DEFAULT: 0.76, NEVER_ASKED: 0.5}
+"""The least shares of the proxy's throughput."""
+SLOWEST = 20.0
+"""Milliseconds for 99 of 100 answers at half load."""
 SOAK_SECONDS = 300
 GROWTH, SLACK = 1.05, 5e6
 LEDGER = {"ledger": {"file": "ledger.sqlite"}}
@@ -46,14 +50,14 @@ def contenders(stage: Stage, stack: contextlib.ExitStack) -> dict[str, Contender
     """Start everybody; most are asked the same questions again and again, one those that never come twice."""
     some, new = stage.questions(500), stage.questions(20_000, wide=True)
     # Everybody has asked their two questions before: what the ledger knows is not written again.
-    known = stage.questions(2 * PEOPLE)
+    known = stage.questions(2 * PEOPLE, own=True)
     return {
         PROXY: Contender(stack.enter_context(stage.proxy()), some),
         "pass-through proxy that waits for ever": Contender(
             stack.enter_context(stage.proxy(seconds=0)), some
         ),
         DEFAULT: Contender(stack.enter_context(stage.gateway()), some),
-        "gateway, questions never asked before": Contender(stack.enter_context(stage.gateway()), new),
+        NEVER_ASKED: Contender(stack.enter_context(stage.gateway()), new),
         "gateway, log at warning, no metrics": Contender(
             stack.enter_context(stage.gateway(log="warning", metrics=None)), some
         ),
@@ -71,7 +75,7 @@ def measure(stage: Stage, seconds: float, rounds: int, half_seconds: float) -> b
         for number in range(rounds):
             for name in list(those)[:: -1 if number % 2 else 1]:
                 results[name].append(those[name].server.load(those[name].questions, seconds))
-        ratio = print_throughput(results)
+        print_throughput(results)
         half = median(results[DEFAULT], "rate") / 2
         calm = {
             name: one.server.load(one.questions, half_seconds, rate=half)
@@ -82,15 +86,15 @@ def measure(stage: Stage, seconds: float, rounds: int, half_seconds: float) -> b
     everything = [each for those_results in results.values() for each in those_results] + list(calm.values())
     problems = [each["problems"] for each in everything if each["problems"]]
     print(f"\n{sum(each['requests'] for each in everything):,} requests, problems: {problems or 'none'}")
-    return ratio >= BAR and not problems
+    fast = all(quartiles(shares(results, name))[1] >= least for name, least in SHARES.items())
+    return fast and calm[DEFAULT]["p99"] < SLOWEST and not problems
 
 
 def median(results: list[dict[str, Any]], what: str) -> float:
     return statistics.median(each[what] for each in results)
 
 
-def print_throughput(results: dict[str, list[dict[str, Any]]]) -> float:
-    """Print the table; return the share of the proxy's throughput that the gateway has."""
+def print_throughput(results: dict[str, list[dict[str, Any]]]) -> None:
     print("\n| who | requests / s | of the proxy's | middle half | CPU us / request | p50 ms | p99 ms |")
     print("|---|---|---|---|---|---|---|")
     for name, those in results.items():
@@ -99,7 +103,6 @@ def print_throughput(results: dict[str, list[dict[str, Any]]]) -> float:
             f"| {name} | {median(those, 'rate'):,.0f} | {middle:.2f} | {low:.2f} - {high:.2f} "
             f"| {median(those, 'cpu_us'):.0f} | {median(those, 'p50'):.1f} | {median(those, 'p99'):.1f} |"
         )
-    return quartiles(shares(results, DEFAULT))[1]
 
 
 def shares(results: dict[str, list[dict[str, Any]]], name: str) -> list[float]:
@@ -123,7 +126,7 @@ def soak(stage: Stage, seconds: float) -> bool:
     """Ask steadily, at half of what it can, with ledger and a small cache; return whether memory stays flat."""
     cache = {"entries": 100, "bytes": "50KB", "time_to_live": "2s"}
     with stage.gateway(cache=cache, **LEDGER) as gateway:
-        questions = stage.questions(2 * PEOPLE)
+        questions = stage.questions(2 * PEOPLE, own=True)
         capacity = gateway.load(questions, min(5, seconds / 4))["rate"]
         with gateway.start_load(questions, seconds, rate=capacity / 2) as client:
             samples = watch(gateway, client)

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 import yaml
 from provider import VALUES
 
+from incrowd.gateway.ledgers import init_ledger
 from incrowd.online.made import made_loans
 
 HERE = Path(__file__).parent
@@ -77,6 +78,8 @@ class Stage:
         port = free_port()
         file = self.folder / f"gateway-{port}.yaml"
         file.write_text(yaml.safe_dump(self._config(port, people) | changes), encoding="utf-8")
+        if "ledger" in changes and not (self.folder / changes["ledger"]["file"]).exists():
+            init_ledger(file)
         command = [sys.executable, "-P", "-m", "incrowd", "gateway", "--config", str(file)]
         with _running(command, self.folder / "gateway.log", port) as process:
             _wait_until_ready(port)
@@ -108,7 +111,7 @@ class Stage:
             ],
         }
 
-    def questions(self, count: int, *, people: int = PEOPLE, wide: bool = False) -> Path:
+    def questions(self, count: int, *, people: int = PEOPLE, wide: bool = False, own: bool = False) -> Path:
         """Write down questions of one to three attributes, asked by everybody in turn; return the file.
 
         Parameters
@@ -119,18 +122,22 @@ class Stage:
             How many people ask.
         wide
             Add a number that passes through and is another one each time, so that no question comes twice.
+        own
+            Everybody asks about themselves: of an attribute always for the same value.
         """
         chance = random.Random(0)
         questions = []
         for place in range(count):
             names = chance.sample(list(VALUES), chance.randint(1, 3))
-            query = {name: chance.choice(VALUES[name]) for name in names}
+            whose = random.Random(place % people) if own else chance
+            values = {name: whose.choice(VALUES[name]) for name in (VALUES if own else names)}
+            query = {name: values[name] for name in names}
             if wide:
                 query["q"] = str(place)
             head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {key_of(place % people)}"
             raw = f"GET /loans?{urlencode(query)} HTTP/1.1\r\n{head}\r\n\r\n"
             questions.append({"raw": raw, "query": query})
-        file = self.folder / f"questions-{count}-{people}.json"
+        file = self.folder / f"questions-{count}-{people}-{own}.json"
         file.write_text(json.dumps(questions), encoding="utf-8")
         return file
 
