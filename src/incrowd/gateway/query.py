@@ -18,6 +18,7 @@ from incrowd.gateway.config import RESERVED_PARAMETERS, Parameter, Person, Route
 from incrowd.gateway.parameters import read_parameters
 from incrowd.gateway.watch import Verdict
 from incrowd.online.decision import Decision
+from incrowd.online.kept import keep
 from incrowd.online.protection import Protection
 from incrowd.online.schema import Attribute, text_of
 
@@ -141,15 +142,14 @@ class QueryBuilder:
                 quasi=tuple((name, each.attribute) for name, each in known if each.use == "quasi"),
                 unknown=tuple(name for name in names if name not in self._route.parameters),
             )
-            _put(self._templates, names, template)
+            keep(self._templates, names, template, MOST_KEPT)
         return template
 
     def _outcome(self, template: _Template, person: Person, decision: Decision) -> _Outcome:
         key = template.names, id(person.protect), decision.state
         outcome = self._outcomes.get(key)
         if outcome is None:
-            outcome = self._new_outcome(template, decision)
-            _put(self._outcomes, key, outcome)
+            outcome = keep(self._outcomes, key, self._new_outcome(template, decision), MOST_KEPT)
         return outcome
 
     def _new_outcome(self, template: _Template, decision: Decision) -> _Outcome:
@@ -219,13 +219,6 @@ class _Outcome:
     words: Mapping[str, list[str]]
     reason: str
     verdict: Verdict
-
-
-def _put(kept: dict[Any, Any], key: Any, value: Any) -> None:
-    """Keep a value, and not too many: people choose the keys."""
-    if len(kept) >= MOST_KEPT:
-        kept.clear()
-    kept[key] = value
 
 
 def _coarser_texts(attribute: Attribute) -> list[dict[str, str]]:

@@ -21,6 +21,7 @@ from incrowd.online.cubebuild import Slab, slabs
 from incrowd.online.cubecells import gather
 from incrowd.online.cubefile import content_digest, cube_path, load_or_build, map_again
 from incrowd.online.cubelayout import Layout, predicted_bytes, slab_bytes
+from incrowd.online.kept import keep
 from incrowd.online.lattice import Lattice, Rungs, check_states
 from incrowd.online.schema import AuxiliaryTable, Node, Schema
 
@@ -139,11 +140,8 @@ class Cube:
             face = self._face(name)
             start = face.cell(dict.fromkeys(names, (0, 0)))
             sides.append((face, start, tuple(face.steps[each] for each in names)))
-        if len(self._views) >= _MOST_VIEWS:
-            self._views.clear()
         view = _View(shape, (1, len(sides) + 1, math.prod(shape)), tuple(sides))
-        self._views[names, protected] = view
-        return view
+        return keep(self._views, (names, protected), view, _MOST_VIEWS)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_views": {}, "table": None}

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import BadInputError
+from incrowd.online.kept import keep
 from incrowd.online.lattice import Lattice
 from incrowd.online.policy import Policy
 from incrowd.online.schema import Attribute, Schema, text_of
@@ -114,7 +115,5 @@ def plan_of(schema: Schema, policies: Sequence[Policy]) -> Plan:
     who = (id(schema), *map(id, policies))
     plan = _plans.get(who)
     if plan is None:
-        if len(_plans) >= _MOST_PLANS:
-            _plans.clear()
-        plan = _plans[who] = Plan(schema, policies)
+        plan = keep(_plans, who, Plan(schema, policies), _MOST_PLANS)
     return plan

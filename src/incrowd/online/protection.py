@@ -10,6 +10,7 @@ from incrowd.errors import check_choice
 from incrowd.online.counters import Counter
 from incrowd.online.decision import STRICT, Decision
 from incrowd.online.generalizer import STRATEGIES, decide, fixed_codes, fixed_state, generalize
+from incrowd.online.kept import keep
 from incrowd.online.lattice import Lattice
 from incrowd.online.linked import linked_lattices, stored, told_nodes
 from incrowd.online.plan import plan_of
@@ -120,11 +121,9 @@ class Protection:
         which = tuple(map(id, policies))
         found = self._same.get(which)
         if found is None:
-            if len(self._same) >= _MOST_KEPT:
-                self._same.clear()
             if policies not in self._choices:
                 self._choices[policies] = strict_choice(self._table, policies)
-            found = self._same[which] = policies, self._choices[policies]
+            found = keep(self._same, which, (policies, self._choices[policies]), _MOST_KEPT)
         return found[1]
 
     def _told(self, disclosed: Disclosed) -> dict[str, tuple[Node, ...]]:
@@ -133,8 +132,7 @@ class Protection:
         for name, texts in disclosed.items():
             nodes = self._nodes.get((name, texts))
             if nodes is None:
-                if len(self._nodes) >= _MOST_KEPT:
-                    self._nodes.clear()
-                nodes = self._nodes[name, texts] = told_nodes({name: texts}, self.schema)[name]
+                nodes = told_nodes({name: texts}, self.schema)[name]
+                keep(self._nodes, (name, texts), nodes, _MOST_KEPT)
             told[name] = nodes
         return told

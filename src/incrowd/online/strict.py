@@ -26,6 +26,7 @@ from typing import Any
 
 from incrowd.errors import BadInputError
 from incrowd.online.cells import cells_of
+from incrowd.online.kept import keep
 from incrowd.online.lattice import Rungs
 from incrowd.online.policy import Policy
 from incrowd.online.schema import AuxiliaryTable
@@ -158,7 +159,5 @@ def strict_choice(table: AuxiliaryTable | None, policies: Sequence[Policy]) -> S
     which = (id(table), *map(id, policies))
     choice = _choices.get(which)
     if choice is None:
-        if len(_choices) >= _MOST_CHOICES:
-            _choices.clear()
-        choice = _choices[which] = StrictChoice(table, policies)
+        choice = keep(_choices, which, StrictChoice(table, policies), _MOST_CHOICES)
     return choice

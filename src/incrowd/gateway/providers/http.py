@@ -32,6 +32,7 @@ from incrowd.gateway.providers.clock import Clock
 from incrowd.gateway.providers.decode import Decoder, Room
 from incrowd.gateway.providers.pages import Page, Walk, plan_walk
 from incrowd.gateway.providers.pool import Pool
+from incrowd.online.kept import keep
 from incrowd.online.schema import text_of
 
 __all__ = ["HttpSource"]
@@ -124,9 +125,7 @@ class HttpSource:
             return kept[1]
         start = self._make_start(sent)
         if sum(map(len, start.texts.values())) <= LONGEST_REMEMBERED:
-            if len(self._starts) >= REMEMBERED:
-                self._starts.clear()
-            self._starts[id(sent)] = sent, start
+            keep(self._starts, id(sent), (sent, start), REMEMBERED)
         return start
 
     def _make_start(self, sent: Mapping[str, Any]) -> _Start:
