@@ -1,7 +1,7 @@
-"""What the gateway is measured against: a proxy of the same parts (Granian, uvloop, aiohttp) that passes all through.
+"""What the gateway is measured against: a proxy that passes all through, with Granian and uvloop as the gateway has them.
 
-Run: python proxy.py PORT URL SECONDS
-With 0 seconds it waits for the provider as long as that takes, which saves it a timer for each request.
+Run: python proxy.py PORT URL aiohttp|own
+It asks the provider with aiohttp, as one would write it, or over the gateway's own connections.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ from granian.log import LogLevels
 from granian.server import MPServer
 from yarl import URL
 
+from incrowd.gateway.providers.pool import Pool
+
+SECONDS = 10.0
+
 
 @dataclass
 class Proxy:
-    """The ASGI application. It travels to the worker by pickle, and opens its session there."""
+    """The ASGI application. It travels to the worker by pickle, and opens its connections there."""
 
     url: str
-    seconds: float
 
     def __call__(self) -> Any:
         """Return the application: this object as a target loader, as the gateway's `Maker` is."""
@@ -31,34 +34,59 @@ class Proxy:
 
     async def serve(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
-            await self._pass_on(scope, send)
+            body = await self._ask(scope["query_string"].decode())
+            headers = [
+                (b"content-type", b"application/json"),
+                (b"content-length", str(len(body)).encode()),
+            ]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.body", "body": body})
             return
         await receive()
-        # The gateway's session, see `incrowd.gateway.providers.http`.
+        self._open()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self._close()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    def _open(self) -> None:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=100),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"accept": "application/json", "accept-encoding": "gzip, deflate", "user-agent": "proxy"},
-            timeout=aiohttp.ClientTimeout(total=self.seconds or None, connect=self.seconds / 2 or None),
+            timeout=aiohttp.ClientTimeout(total=SECONDS, connect=SECONDS / 2),
         )
-        await send({"type": "lifespan.startup.complete"})
-        await receive()
+
+    async def _close(self) -> None:
         await self._session.close()
-        await send({"type": "lifespan.shutdown.complete"})
 
-    async def _pass_on(self, scope: Any, send: Any) -> None:
-        url = URL(f"{self.url}?{scope['query_string'].decode()}", encoded=True)
+    async def _ask(self, query: str) -> bytes:
+        url = URL(f"{self.url}?{query}", encoded=True)
         async with self._session.get(url, allow_redirects=False) as response:
-            body = await response.read()
-            headers = [
-                (b"content-type", response.headers["content-type"].encode()),
-                (b"content-length", str(len(body)).encode()),
-            ]
-            await send({"type": "http.response.start", "status": response.status, "headers": headers})
-            await send({"type": "http.response.body", "body": body})
+            response.raise_for_status()
+            return await response.read()
 
 
-def main(port: int, url: str, seconds: float) -> None:
+class LeanProxy(Proxy):
+    """The same over the gateway's connections."""
+
+    def _open(self) -> None:
+        url = URL(self.url)
+        self._pool = Pool(url.raw_host or "", url.port or 0, None, limit=100, connect_seconds=SECONDS / 2)
+        self._path, self._host = url.raw_path, url.host_port_subcomponent
+
+    async def _close(self) -> None:
+        await self._pool.close()
+
+    async def _ask(self, query: str) -> bytes:
+        request = f"GET {self._path}?{query} HTTP/1.1\r\nhost: {self._host}\r\n\r\n"
+        received = await self._pool.ask(request.encode(), 10**8)
+        if received is None:
+            raise ValueError("too large")
+        return received.body
+
+
+def main(port: int, proxy: Proxy) -> None:
     multiprocessing.set_start_method("spawn", force=True)
     # The settings of `incrowd.gateway.serve`.
     server = MPServer(
@@ -71,8 +99,8 @@ def main(port: int, url: str, seconds: float) -> None:
         websockets=False,
         log_level=LogLevels.warning,
     )
-    server.serve(target_loader=Proxy(url, seconds), wrap_loader=False)
+    server.serve(target_loader=proxy, wrap_loader=False)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2], float(sys.argv[3]))
+    main(int(sys.argv[1]), {"aiohttp": Proxy, "own": LeanProxy}[sys.argv[3]](sys.argv[2]))

@@ -65,10 +65,10 @@ class Stage:
             yield
 
     @contextlib.contextmanager
-    def proxy(self, seconds: float = 10) -> Iterator[Server]:
-        """Start a proxy that waits so long for the provider, as the gateway does; 0 is for ever."""
+    def proxy(self, client: str = "aiohttp") -> Iterator[Server]:
+        """Start a proxy that asks the provider with aiohttp, or over the gateway's own connections."""
         port = free_port()
-        command = [sys.executable, str(HERE / "proxy.py"), str(port), self._url, str(seconds)]
+        command = [sys.executable, str(HERE / "proxy.py"), str(port), self._url, client]
         with _running(command, self.folder / "proxy.log", port) as process:
             yield Server(port, process, gateway=False)
 

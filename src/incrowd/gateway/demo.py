@@ -5,17 +5,18 @@ The provider prints what it is asked, so that one sees what it learns.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import os
 import secrets
 import threading
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
+import msgspec
 import pyarrow.parquet as pq
 import yaml
-from aiohttp import web
 
 from incrowd.gateway.ledgers import init_ledger
 from incrowd.gateway.serve import run_gateway
@@ -86,30 +87,36 @@ class Provider:
     def __init__(self, rows: list[dict[str, Any]], say: Callable[[str], None]) -> None:
         self._rows = rows
         self._say = say
-        self._url = ""
-        self._started = threading.Event()
 
     def start(self) -> str:
         """Start in a thread; return the address."""
-        threading.Thread(target=lambda: asyncio.run(self._serve()), name="provider", daemon=True).start()
-        self._started.wait()
-        return self._url
+        provider = self
 
-    async def _serve(self) -> None:
-        app = web.Application()
-        app.add_routes([web.get("/loans", self._answer)])
-        runner = web.AppRunner(app, access_log=None)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        self._url = f"http://127.0.0.1:{runner.addresses[0][1]}/loans"
-        self._started.set()
-        await asyncio.Event().wait()
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"  # connections are kept
 
-    async def _answer(self, request: web.Request) -> web.Response:
-        asked = {name: value for name, value in request.query.items() if name in ATTRIBUTES}
-        start, size = int(request.query["offset"]), int(request.query["limit"])
+            def do_GET(self) -> None:
+                body = provider.answer(dict(parse_qsl(urlsplit(self.path).query)))
+                self.send_response(200)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                """Say nothing: what is asked is shown in our own words."""
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, name="provider", daemon=True).start()
+        return f"http://127.0.0.1:{server.server_port}/loans"
+
+    def answer(self, parameters: dict[str, str]) -> bytes:
+        """Return a page of the rows that were asked for, as JSON."""
+        asked = {name: value for name, value in parameters.items() if name in ATTRIBUTES}
+        start, size = int(parameters["offset"]), int(parameters["limit"])
         if start == 0:
             shown = ", ".join(f"{name} = {value}" for name, value in asked.items()) or "everything"
             self._say(f"  the provider is asked for: {shown}")
         found = [row for row in self._rows if all(text_of(row[name]) == text for name, text in asked.items())]
-        return web.json_response({"items": found[start : start + size], "total": len(found)})
+        return msgspec.json.encode({"items": found[start : start + size], "total": len(found)})

@@ -219,12 +219,15 @@ def test_no_header_takes_long(start, piece):
         next_link([header] * 100)
 
 
-def test_a_provider_s_hostile_headers_end_soon():
-    headers = ["Link: " + "<" * 8_000] * 100
+@pytest.mark.parametrize(
+    ("number", "words"), [(50, "Link headers have more than"), (100, "too much that is not its body")]
+)
+def test_a_provider_s_hostile_headers_end_soon(number, words):
+    headers = ["Link: " + "<" * 8_000] * number
     with Raw(lambda target: [answer(target, extra=headers)]) as raw:
         begun = time.perf_counter()
         config = http(raw, pages=LinkPages(next="header"))
-        expect_failure(config, "provider_error", 502, "Link headers have more than")
+        expect_failure(config, "provider_error", 502, words)
         assert time.perf_counter() - begun < 1.0
 
 

@@ -229,17 +229,29 @@ def test_interim_answers_are_no_answers():
 
 @pytest.mark.parametrize("first", [b"", b"H"], ids=["whole", "split"])
 @pytest.mark.parametrize(
-    "head", [b"HTTP/1.1 100 Continue", b"HTTP/1.0 100 Continue", b"HTTP/1.1 200 OK\r\nContent-Length: 0"]
+    ("head", "words"),
+    [
+        (b"HTTP/1.1 100 Continue", "not proper HTTP"),
+        (b"HTTP/1.0 100 Continue", "not proper HTTP"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 0", "not JSON"),  # the first one is the answer
+    ],
 )
-def test_there_is_an_end_of_answers(head, first):
+def test_there_is_an_end_of_answers(head, words, first):
     flood = (head + b"\r\n\r\n") * 2_000
 
     async def talk(provider):
-        with pytest.raises(ProviderError, match="broke off"):
+        with pytest.raises(ProviderError, match=words):
             await asked(provider, "a")
+        assert await asked(provider, "b") == ["/rows?q=b"]
 
-    with Raw(lambda target: slowly([first, flood[len(first) :], answer(target)])) as raw:
+    def reply(target):
+        return (
+            slowly([first, flood[len(first) :], answer(target)]) if target.endswith("a") else [answer(target)]
+        )
+
+    with Raw(reply) as raw:
         run(raw, talk, retries=0)
+        assert [number for number, _ in raw.received] == [1, 2]
 
 
 def test_a_connection_that_changes_its_protocol_is_not_used():

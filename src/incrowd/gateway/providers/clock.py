@@ -1,6 +1,6 @@
 """An end to what takes too long, with one timer for all.
 
-A timer for each request, as aiohttp and asyncio set them, takes a tenth of a request's time. All requests to a provider have
+A timer for each request, as asyncio sets them, takes a tenth of a request's time. All requests to a provider have
 the same time, so whoever began first is late first: it is enough to wait for that one.
 """
 

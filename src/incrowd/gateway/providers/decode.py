@@ -43,6 +43,7 @@ MOST_VALUES = 50_000
 ONE_ROW = "a row"
 ONE_FIELD = "a field with JSON"
 BESIDE = "what is not rows"
+UNREADABLE = (JsonError, msgspec.DecodeError, UnicodeDecodeError)
 NO_ROWS = "the provider's answer has no array of objects where 'rows' points to"
 NO_ROWS_FOUND = "the provider's answer is not JSON, or has no array of objects where 'rows' points to"
 
@@ -80,7 +81,7 @@ class Room:
                 self.over = f"{OVER_BUDGET} {self.most} bytes when decoded, which follows from 'budget.bytes'"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(slots=True, repr=False)
 class Decoded:
     """A JSON document, and the rows in it as far as there was room for them."""
 
@@ -104,7 +105,26 @@ class Decoder:
         )
         self._places = asyncio.Semaphore(AT_ONCE)
 
-    async def decode(self, body: bytes, room: Room) -> Decoded:
+    def decode_small(self, body: bytes, room: Room) -> Decoded | None:
+        """Return the document and the rows of a small answer; None if the answer is large.
+
+        Raises
+        ------
+        ProviderError
+            If the answer is not JSON, has an object with the same name twice, or no rows.
+        """
+        if len(body) > SMALL:
+            return None
+        try:
+            document, rows = decode_with_rows(body, self._find_rows)
+        except UNREADABLE as error:
+            raise _unreadable(error) from None
+        if rows is None:
+            raise ProviderError(NO_ROWS)
+        room.take(body, rows)
+        return Decoded(document, rows)
+
+    async def decode_large(self, body: bytes, room: Room) -> Decoded:
         """Return the document and the rows of an answer, as far as there is room for them.
 
         If there is not, either one row more is returned than there was room for, or `room.over` says what there is too much of.
@@ -115,17 +135,9 @@ class Decoder:
             If the answer is not JSON, has an object with the same name twice, no rows or a row that is too large.
         """
         try:
-            return self._at_once(body, room) if len(body) <= SMALL else await self._in_steps(body, room)
-        except (JsonError, msgspec.DecodeError, UnicodeDecodeError) as error:
-            what = f": {error}" if isinstance(error, JsonError) else ""
-            raise ProviderError(f"the provider's answer cannot be read{what}") from None
-
-    def _at_once(self, body: bytes, room: Room) -> Decoded:
-        document, rows = decode_with_rows(body, self._find_rows)
-        if rows is None:
-            raise ProviderError(NO_ROWS)
-        room.take(body, rows)
-        return Decoded(document, rows)
+            return await self._in_steps(body, room)
+        except UNREADABLE as error:
+            raise _unreadable(error) from None
 
     async def _in_steps(self, body: bytes, room: Room) -> Decoded:
         async with self._places:
@@ -221,6 +233,11 @@ class _Rows:
         if place == NOWHERE or self._body[place : place + 1] != b"]":
             raise JsonError(NOT_JSON)
         return place
+
+
+def _unreadable(error: Exception) -> ProviderError:
+    what = f": {error}" if isinstance(error, JsonError) else ""
+    return ProviderError(f"the provider's answer cannot be read{what}")
 
 
 def decode_value(text: bytes) -> Any:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import ssl
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
-import aiohttp
 import msgspec
 from yarl import URL
 
@@ -29,38 +29,37 @@ from incrowd.gateway.providers.base import (
     try_again,
 )
 from incrowd.gateway.providers.clock import Clock
+from incrowd.gateway.providers.connection import Received
 from incrowd.gateway.providers.decode import Decoder, Room
 from incrowd.gateway.providers.pages import Page, Walk, plan_walk
 from incrowd.gateway.providers.pool import Pool
+from incrowd.gateway.providers.unpack import unpack
 from incrowd.online.kept import keep
 from incrowd.online.schema import text_of
 
 __all__ = ["HttpSource"]
 
 MOST_CONNECTIONS = 100
-MOST_HEADERS = 128
-LONGEST_LINE = 8190  # of an answer's first line and of each of its headers, in bytes
 REMEMBERED = 1024
-"""Addresses that are not made again."""
+"""Request lines that are not made again."""
 LONGEST_REMEMBERED = 1024
-"""The most characters of the values in one of them: people choose them, and must not fill the memory."""
+"""Characters of the longest of them: people choose the values, and must not fill the memory."""
 PROBE_SECONDS = 1.0
-TRY_AGAIN = frozenset({502, 503, 504})
-OK = 200
-REDIRECTS = range(300, 400)
-# aiohttp adds these where they are absent; all are given, so what is sent is what is written here.
+SMALL = 4096
+"""Bytes up to which a compressed answer is unpacked at once: it becomes a thousand times as many at most."""
 OUR_HEADERS = {"accept": "application/json", "accept-encoding": "gzip, deflate", "user-agent": "incrowd"}
 JSON_BODY = {"content-type": "application/json"}
+# What a header's value may be made of (RFC 9110, 5.5). A line's end in it would begin a header of its own.
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 
 _encode = msgspec.json.Encoder(enc_hook=text_of).encode
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class _Start:
-    """What is sent in a query string, as texts, and the address of the first page."""
+class _Start(NamedTuple):
+    """What is sent in a query string, as texts, and the path and query of the first page."""
 
     texts: dict[str, str]
-    url: URL
+    target: str
 
 
 class HttpSource:
@@ -74,21 +73,33 @@ class HttpSource:
 
     def __init__(self, config: HttpProvider) -> None:
         self._config = config
-        self._url = URL(config.url)
+        self._url = url = URL(config.url)
         self._method = "GET" if config.send == "query" else "POST"
         self._forward = frozenset(name.lower() for name in config.forward)
         self._begin_walk = plan_walk(config)
         self._decoder = Decoder(config.rows)
         self._starts: dict[int, tuple[Mapping[str, Any], _Start]] = {}
+        own = {name.lower(): value for name, value in config.headers.items()}
+        self._headers = OUR_HEADERS | (JSON_BODY if config.send == "json" else {}) | own
+        self._head = f" HTTP/1.1\r\nhost: {url.host_port_subcomponent}\r\n{_lines(self._headers)}"
+        self._target = url.raw_path_qs
+        self._between = "&" if url.raw_query_string else "?"
         self._clock = Clock(config.timeout)
-        self._session = _open_session(config)
+        self._pool = Pool(
+            url.raw_host or "",
+            url.port or 0,
+            _tls_context(config.tls) if config.tls or url.scheme == "https" else None,
+            limit=MOST_CONNECTIONS,
+            # Half of a fetch's time to get a connection; the clock keeps the whole.
+            connect_seconds=config.timeout / 2,
+        )
 
     async def fetch(self, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Fetched:
         """Return all rows for what is sent, or what came of them before a budget or the provider ended it."""
         start = self._start(sent)
         try:
             with self._clock.limit():
-                return await self._read_pages(start, sent, self._let_through(headers) if headers else None)
+                return await self._read_pages(start, sent, self._let_through(headers) if headers else "")
         except TimeoutError:
             raise ProviderError.late(self._config.timeout) from None
 
@@ -106,17 +117,17 @@ class HttpSource:
 
     async def close(self) -> None:
         """Let all connections go."""
-        await self._session.close()
+        await self._pool.close()
 
-    def _let_through(self, headers: Mapping[str, str]) -> dict[str, str]:
+    def _let_through(self, headers: Mapping[str, str]) -> str:
         """Return those of the person's headers that may pass; the gateway's own are not to be replaced."""
         named = {name.lower(): value for name, value in headers.items()}
-        return {
-            name: named[name] for name in self._forward & named.keys() if name not in self._session.headers
-        }
+        return _lines(
+            {name: named[name] for name in sorted(self._forward & named.keys() - self._headers.keys())}
+        )
 
     def _start(self, sent: Mapping[str, Any]) -> _Start:
-        """Return where to begin. It takes a while to make an address, so it is kept for a query that is asked again.
+        """Return where to begin. It takes a while to make it, so it is kept for a query that is asked again.
 
         Queries never change, so which object it is says what is sent; another person's is another object.
         """
@@ -130,41 +141,43 @@ class HttpSource:
 
     def _make_start(self, sent: Mapping[str, Any]) -> _Start:
         if self._method == "POST":
-            return _Start({}, self._url)
+            return _Start({}, self._target)
         texts = _texts(sent)
-        return _Start(texts, self._address(texts, self._begin_walk(self._url)))
+        return _Start(texts, self._target_of(texts, self._begin_walk(texts)))
 
-    async def _read_pages(
-        self, start: _Start, sent: Mapping[str, Any], headers: dict[str, str] | None
-    ) -> Fetched:
-        url = start.url
-        walk = self._begin_walk(url)
+    async def _read_pages(self, start: _Start, sent: Mapping[str, Any], headers: str) -> Fetched:
+        target = start.target
+        walk = self._begin_walk(start.texts)
         budget = self._config.budget
         room = Room(budget)
         rows: list[dict[str, Any]] = []
         nbytes = pages = 0
         missing, more = "", True
         while more and not missing:
-            body = _json({**sent, **walk.parameters}) if self._method == "POST" else None
-            request = url, body, headers, budget.bytes - nbytes
+            request = self._request(target, sent, walk, headers)
+            most = budget.bytes - nbytes
             try:
-                answer, links = await self._ask(*request)
+                received = await self._pool.ask(request, most)
             except TryAgainError as failure:
-                answer, links = await try_again(partial(self._ask, *request), self._config.retries, failure)
-            if answer is None:
+                ask = partial(self._pool.ask, request, most)
+                received = await try_again(ask, self._config.retries, failure)
+            body = None if received is None else received.body
+            if received is not None and received.encoding:
+                body = await _unpacked(received, most)
+            if received is None or body is None:
                 missing = f"{OVER_BUDGET} {budget.bytes} bytes"
                 break
-            nbytes += len(answer)
+            nbytes += len(body)
             pages += 1
-            decoded = await self._decoder.decode(answer, room)
-            page = Page(decoded.rows, decoded.document, links)
+            decoded = self._decoder.decode_small(body, room) or await self._decoder.decode_large(body, room)
+            page = Page(decoded.rows, decoded.document, received.links)
             if room.over:  # the rest of the page is not there, so nobody can say what follows it
                 rows += page.rows
                 missing = room.over
                 break
             more = walk.advance(page)
             if more:
-                url = self._address(start.texts, walk)
+                target = self._target_of(start.texts, walk)
             rows += page.rows
             missing = walk.missing
             if len(rows) > budget.rows:
@@ -172,72 +185,51 @@ class HttpSource:
                 missing = f"{OVER_BUDGET} {budget.rows} rows"
         return Fetched(rows, not missing, missing, nbytes, pages)
 
-    def _address(self, texts: dict[str, str], walk: Walk) -> URL:
-        """Return where the walk's next request goes."""
-        if walk.link or self._method == "POST":
-            return walk.link or self._url
-        return self._url.extend_query({**texts, **_texts(walk.parameters)} if walk.parameters else texts)
+    def _request(self, target: str, sent: Mapping[str, Any], walk: Walk, headers: str) -> bytes:
+        """Return a request as it goes out; what is sent is its body, unless the target has it."""
+        if self._method == "GET":
+            return f"GET {target}{self._head}{headers}\r\n".encode("latin-1")
+        body = _json({**sent, **walk.parameters})
+        length = f"content-length: {len(body)}\r\n"
+        return f"POST {target}{self._head}{length}{headers}\r\n".encode("latin-1") + body
 
-    async def _ask(
-        self, url: URL, body: bytes | None, headers: dict[str, str] | None, most: int
-    ) -> tuple[bytes | None, Sequence[str]]:
-        """Make one request; return the answer (None if it is too large) and its links.
-
-        Nothing that aiohttp says is passed on: it quotes addresses and answers.
-        """
+    def _target_of(self, texts: dict[str, str], walk: Walk) -> str:
+        """Return the path and query of the walk's next request."""
+        if walk.link:
+            return walk.link.raw_path_qs
+        if self._method == "POST":
+            return self._target
+        if walk.parameters:
+            texts = texts | _texts(walk.parameters)
         try:
-            response = await self._session.request(
-                self._method, url, data=body, headers=headers, allow_redirects=False
-            )
-            try:
-                _check_head(response)
-                answer = await _receive(response, most)
-                return answer, response.headers.getall("Link", ())
-            finally:  # whoever read to the end has given the connection back already
-                if not response.closed:
-                    response.close()
-        except aiohttp.ClientConnectorCertificateError:
-            raise ProviderError(
-                "the provider's certificate is not trusted; see 'tls' of the provider"
-            ) from None
-        except aiohttp.ConnectionTimeoutError:
-            raise TryAgainError(ProviderError.late(self._config.timeout / 2)) from None
-        except aiohttp.ClientConnectorError:
-            raise TryAgainError(ProviderError.unreachable()) from None
-        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, ConnectionError):
-            raise TryAgainError(ProviderError("the provider's answer broke off")) from None
-        except aiohttp.ClientError:
-            raise ProviderError("the provider's answer is not proper HTTP") from None
-        except ValueError:
-            raise ProviderError("a header cannot be passed on to the provider") from None
+            return f"{self._target}{self._between}{urlencode(texts)}" if texts else self._target
+        except UnicodeEncodeError:
+            raise ProviderError.unsendable(", ".join(texts)) from None
 
 
-def _open_session(config: HttpProvider) -> aiohttp.ClientSession:
-    own = {name.lower(): value for name, value in config.headers.items()}
-    return aiohttp.ClientSession(
-        connector=Pool(limit=MOST_CONNECTIONS, ssl=_tls_context(config.tls)),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        headers=OUR_HEADERS | (JSON_BODY if config.send == "json" else {}) | own,
-        auto_decompress=True,
-        # Half of a fetch's time to get a connection; the clock keeps the whole.
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=config.timeout / 2),
-        trust_env=False,
-        max_line_size=LONGEST_LINE,
-        max_field_size=LONGEST_LINE,
-    )
-
-
-def _tls_context(tls: ClientTls | None) -> ssl.SSLContext | bool:
+def _tls_context(tls: ClientTls | None) -> ssl.SSLContext:
     """Return a context that checks certificates, and shows the gateway's own where it has one."""
-    if tls is None:
-        return True  # the system's authorities
     try:
-        context = ssl.create_default_context(cafile=tls.ca)
-        if tls.certificate:
+        context = ssl.create_default_context(cafile=tls.ca if tls else None)  # else the system's authorities
+        if tls and tls.certificate:
             context.load_cert_chain(tls.certificate, tls.key)
     except OSError:
         raise BadInputError("the provider's 'tls' names files that cannot be read; give PEM files") from None
     return context
+
+
+def _lines(headers: Mapping[str, str]) -> str:
+    if not all(map(_VALUE.fullmatch, headers.values())):
+        raise ProviderError("a header cannot be passed on to the provider")
+    return "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+
+
+async def _unpacked(received: Received, most: int) -> bytes | None:
+    """Return the body of a compressed answer; None if it is too large. A large one is unpacked in a thread."""
+    parameters = received.body, received.encoding, most
+    if len(received.body) <= SMALL:
+        return unpack(*parameters)
+    return await asyncio.to_thread(unpack, *parameters)
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
@@ -251,32 +243,3 @@ def _json(values: Mapping[str, Any]) -> bytes:
         return _encode(values)
     except (TypeError, ValueError, OverflowError):
         raise ProviderError.unsendable(", ".join(values)) from None
-
-
-def _check_head(response: aiohttp.ClientResponse) -> None:
-    """Refuse an answer of which the body need not be read."""
-    status = response.status
-    if status == OK:
-        if len(response.headers) > MOST_HEADERS:
-            raise ProviderError(f"the provider's answer has more than {MOST_HEADERS} headers")
-        return
-    if status in TRY_AGAIN:
-        raise TryAgainError(ProviderError(f"the provider is out of order (status {status})"))
-    if status in REDIRECTS:
-        raise ProviderError(f"the provider redirects (status {status}), which is not followed; see 'url'")
-    raise ProviderError(f"the provider refuses the request or fails (status {status})")
-
-
-async def _receive(response: aiohttp.ClientResponse, most: int) -> bytes | None:
-    """Read a body piece by piece as it is decompressed, and hang up as soon as it is too large."""
-    pieces: list[bytes] = []
-    nbytes = 0
-    content = response.content
-    while not content.at_eof():
-        piece = await content.readany()
-        nbytes += len(piece)
-        if nbytes > most:
-            response.close()
-            return None
-        pieces.append(piece)
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)

@@ -8,7 +8,7 @@ another host, a page that does not say whether another one follows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -298,8 +298,8 @@ def _address(url: URL) -> tuple[str | int | None, ...]:
     return url.scheme, url.host, url.port, url.user, url.password
 
 
-def plan_walk(provider: HttpProvider) -> Callable[[URL], Walk]:
-    """Return a function that begins a walk at the address of the first page."""
+def plan_walk(provider: HttpProvider) -> Callable[[Mapping[str, str]], Walk]:
+    """Return a function that begins the walk of a query: the texts in the query string of its first request."""
     pages = provider.pages
     total = pages.total if isinstance(pages, OffsetPages) else None
     marks = _Marks(_finder(provider.truncated), _finder(total), _finder(provider.key))
@@ -309,8 +309,8 @@ def plan_walk(provider: HttpProvider) -> Callable[[URL], Walk]:
         cursor = compile_pointer(pages.next)
         return lambda _: _CursorWalk(marks, pages, cursor)
     if isinstance(pages, LinkPages):
-        link = _link_finder(pages.next)
-        return lambda first: _LinkWalk(marks, link, first)
+        link, url = _link_finder(pages.next), URL(provider.url)
+        return lambda texts: _LinkWalk(marks, link, url.extend_query(texts))
     return lambda _: Walk(marks)
 
 

@@ -1,127 +1,153 @@
-"""Connections to a provider that are used again only if nothing has arrived on them meanwhile.
-
-Answers have no names in HTTP/1.1: the next one on a connection is the answer to the next request. Whatever a provider
-sends while nobody has asked it would thus be taken for the answer to what is asked next, by another person perhaps.
-"""
+"""The connections to one provider, used again only if nothing has arrived on them meanwhile."""
 
 from __future__ import annotations
 
 import asyncio
-import ctypes
-import re
-import select
-from typing import TYPE_CHECKING, Any
+import ssl
+from collections import deque
 
-import aiohttp
-
-if TYPE_CHECKING:
-    from aiohttp.client_proto import ResponseHandler
+from incrowd.gateway.providers.base import ProviderError, TryAgainError
+from incrowd.gateway.providers.connection import Connection, Received
 
 __all__ = ["Pool"]
 
-# Also the end of the other side is something that arrives; so are urgent data and errors (which are always looked for).
-ANYTHING = select.POLLIN | select.POLLPRI
-# JSON has no such line, so it is never a part of a body that can be used.
-ANSWER_BEGINS = re.compile(rb"(?:\A|[\r\n])HTTP/\d")
-MARK = b"HTTP/"
-MOST_ANSWERS = 16
-"""Answers to a request, of which all but the last are interim; thousands at once would keep the event loop busy for seconds."""
+IDLE_SECONDS = 15.0
+"""How long a connection that nobody uses is kept."""
 
 
-class _Polled(ctypes.Structure):
-    """The system's ``pollfd``: what to look at, what for, and what was found."""
-
-    _fields_ = (("fd", ctypes.c_int), ("events", ctypes.c_short), ("revents", ctypes.c_short))
-
-
-# Not `select.poll`: that lets the interpreter's lock go for a call that never waits, and where other threads want it, getting
-# it back takes ten times as long as the call.
-_poll = ctypes.PyDLL(None).poll
-_poll.argtypes = (ctypes.POINTER(_Polled), ctypes.c_ulong, ctypes.c_int)
-_poll.restype = ctypes.c_int
-
-
-class Pool(aiohttp.TCPConnector):
-    """The connections to one provider."""
-
-    async def connect(self, *request: Any, **named: Any) -> aiohttp.connector.Connection:
-        """Return a connection on which nothing has arrived that was not asked for."""
-        while True:
-            connection = await super().connect(*request, **named)
-            transport, reader = connection.transport, connection.protocol
-            if transport is None or reader is None:
-                raise aiohttp.ClientConnectionError("the connection is gone")
-            listening = transport.get_protocol()
-            guard = listening if isinstance(listening, _Guard) else _Guard(transport, reader)
-            is_new = guard is not listening
-            if not guard.is_spoilt(new=is_new):
-                guard.is_idle = False
-                connection.add_callback(guard.rest)
-                return connection
-            transport.abort()  # no farewells: TLS would first read on
-            connection.close()
-            if is_new:
-                raise aiohttp.ClientConnectionError("there is an answer before anything was asked")
-
-
-class _Guard(asyncio.Protocol):
-    """Stands before the reader of answers, and lets nothing through while the connection is idle.
+class Pool:
+    """Connections to one provider. Make it where an event loop runs.
 
     Parameters
     ----------
-    transport
-        The connection.
-    reader
-        aiohttp's reader of answers.
+    host, port
+        Where the provider is.
+    tls
+        How its certificate is checked; None for a connection without TLS.
+    limit
+        The most connections at a time; who needs another one waits.
+    connect_seconds
+        How long it may take to make one.
     """
 
-    def __init__(self, transport: asyncio.Transport, reader: ResponseHandler) -> None:
-        self.is_idle = True
-        self._transport = transport
-        self._reader = reader
-        self._answers = 0
-        self._is_tls = transport.get_extra_info("sslcontext") is not None
-        self._socket = _Polled(transport.get_extra_info("socket").fileno(), ANYTHING, 0)
-        transport.set_protocol(self)
+    def __init__(
+        self, host: str, port: int, tls: ssl.SSLContext | None, *, limit: int, connect_seconds: float
+    ) -> None:
+        self._address = host, port
+        self._tls = tls
+        self._connect_seconds = connect_seconds
+        self._free = limit
+        self._queue: deque[asyncio.Future[None]] = deque()
+        self._idle: list[Connection] = []  # the one that was used last is the last
+        self._open: set[Connection] = set()
+        self._tidying: asyncio.TimerHandle | None = None
+        self._loop = asyncio.get_running_loop()
 
-    def rest(self) -> None:
-        """Let nothing through from now on."""
-        self.is_idle = True
-        self._answers = 0
+    async def ask(self, request: bytes, most: int) -> Received | None:
+        """Send a request and return its answer; None if the answer's body has more than so many bytes.
 
-    def is_spoilt(self, *, new: bool) -> bool:
-        """Tell whether anything has arrived: the reader has it already, or it waits in the kernel.
-
-        What waits on a new connection with TLS is part of the handshake.
+        Raises
+        ------
+        TryAgainError
+            If there is no connection, or it ends before the answer does.
+        ProviderError
+            If the answer is of no use. Nothing of the request or the answer is in the message.
         """
-        if self._transport.is_closing() or self._reader.should_close:
-            return True
-        return bool(not (new and self._is_tls) and _poll(self._socket, 1, 0))
+        if self._free <= 0:
+            await self._wait_for_turn()
+        self._free -= 1
+        connection = None
+        try:
+            connection = self._take_idle() or await self._connect()
+            return await connection.ask(request, most)
+        finally:
+            self._free += 1
+            if connection is not None:
+                self._give_back(connection)
+            self._wake_next()
 
-    def data_received(self, data: bytes) -> None:
-        """Pass an answer on; hang up if nobody has asked, or if there is no end of answers (of status 100 to 199, say)."""
-        # The usual piece, all of one answer, has the mark at its beginning and nowhere else.
-        if data.startswith(MARK) and data.count(MARK) == 1:
-            self._answers += 1
-        elif MARK in data:
-            self._answers += len(ANSWER_BEGINS.findall(data))
-        if self.is_idle or self._answers > MOST_ANSWERS:
-            self._transport.abort()
+    async def close(self) -> None:
+        """Let all connections go."""
+        if self._tidying is not None:
+            self._tidying.cancel()
+        for connection in list(self._open):
+            connection.hang_up()
+        await asyncio.sleep(0)  # the event loop closes them in its next turn
+
+    async def _wait_for_turn(self) -> None:
+        while self._free <= 0:
+            turn = self._loop.create_future()
+            self._queue.append(turn)
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if (
+                    turn.done() and not turn.cancelled()
+                ):  # it was this one's turn, which is now the next one's
+                    self._wake_next()
+                raise
+            finally:
+                if turn in self._queue:
+                    self._queue.remove(turn)
+
+    def _wake_next(self) -> None:
+        while self._queue and self._free > 0:
+            turn = self._queue.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+
+    def _take_idle(self) -> Connection | None:
+        """Return a connection on which nothing has arrived since its last answer, if there is one."""
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_clean():
+                return connection
+            connection.hang_up()
+        return None
+
+    async def _connect(self) -> Connection:
+        host, port = self._address
+        try:
+            async with asyncio.timeout(self._connect_seconds):
+                _, connection = await self._loop.create_connection(
+                    lambda: Connection(self._open.discard),
+                    host,
+                    port,
+                    ssl=self._tls,
+                    server_hostname=host if self._tls else None,
+                )
+        except ssl.SSLCertVerificationError:
+            raise ProviderError(
+                "the provider's certificate is not trusted; see 'tls' of the provider"
+            ) from None
+        except TimeoutError:
+            raise TryAgainError(ProviderError.late(self._connect_seconds)) from None
+        except (OSError, UnicodeError):  # a host's name may be none that can be looked up
+            raise TryAgainError(ProviderError.unreachable()) from None
+        self._open.add(connection)
+        if not connection.is_clean(new=True):
+            connection.hang_up()
+            raise TryAgainError(ProviderError("the provider's answer broke off: it came before the request"))
+        return connection
+
+    def _give_back(self, connection: Connection) -> None:
+        """Keep a connection for the next request if its answer was read to the end."""
+        if connection.is_usable and connection.is_at_rest:
+            connection.idle_since = self._loop.time()
+            self._idle.append(connection)
+            if self._tidying is None:
+                self._tidying = self._loop.call_later(IDLE_SECONDS, self._tidy)
         else:
-            self._reader.data_received(data)
+            connection.hang_up()
 
-    def eof_received(self) -> None:
-        """Pass on that the other side will send no more."""
-        self._reader.eof_received()
-
-    def connection_lost(self, error: Exception | None) -> None:
-        """Pass on that the connection has ended, and how."""
-        self._reader.connection_lost(error)
-
-    def pause_writing(self) -> None:
-        """Pass on that the other side is slow to take a request."""
-        self._reader.pause_writing()
-
-    def resume_writing(self) -> None:
-        """Pass on that the other side takes more."""
-        self._reader.resume_writing()
+    def _tidy(self) -> None:
+        """Close what nobody has used for a while."""
+        self._tidying = None
+        latest = self._loop.time() - IDLE_SECONDS
+        old = [connection for connection in self._idle if connection.idle_since <= latest]
+        self._idle = self._idle[len(old) :]
+        for connection in old:
+            connection.hang_up()
+        if self._idle:
+            self._tidying = self._loop.call_later(IDLE_SECONDS, self._tidy)

@@ -1,0 +1,226 @@
+"""How an answer is read: where it ends, how much of it is taken, and what is made of one that is compressed."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import random
+import time
+import zlib
+
+import pytest
+
+from gateway.providers.helpers import expect_failure, fetch, http
+from gateway.providers.raw import Raw, answer
+from gateway.providers.test_pool import asked, run
+from incrowd.gateway.config import Budget
+from incrowd.gateway.providers import ProviderError
+from incrowd.gateway.providers.connection import MOST_BESIDE, Connection
+from incrowd.gateway.providers.unpack import unpack
+
+BODY = b'{"items": [{"asked": "a"}]}'
+ROWS = [{"asked": "a"}]
+
+
+def head(*lines, status="HTTP/1.1 200 OK"):
+    return "\r\n".join([status, *lines, "", ""]).encode("latin-1")
+
+
+def chunked(body, size=5):
+    pieces = (body[start : start + size] for start in range(0, len(body), size))
+    return b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
+
+
+def then_close(raw, *pieces):
+    """Return a reply that ends with its connection."""
+
+    def reply(_):
+        yield from pieces
+        raw[0].peers[-1].shutdown(2)
+
+    return reply
+
+
+def answered(*pieces, close=False, **settings):
+    raws = []
+    with Raw(then_close(raws, *pieces) if close else lambda _: list(pieces)) as raw:
+        raws.append(raw)
+        return fetch(http(raw, retries=0, timeout=5.0, **settings))
+
+
+def refused(*pieces, words, close=False, **settings):
+    raws = []
+    with Raw(then_close(raws, *pieces) if close else lambda _: list(pieces)) as raw:
+        raws.append(raw)
+        expect_failure(http(raw, retries=0, timeout=5.0, **settings), "provider_error", 502, words)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 100])
+def test_an_answer_in_chunks_is_read(size):
+    assert answered(head("Transfer-Encoding: chunked") + chunked(BODY, size)).rows == ROWS
+
+
+def test_an_answer_may_end_with_its_connection():
+    assert answered(head() + BODY[:9], BODY[9:], close=True).rows == ROWS
+    assert answered(head(status="HTTP/1.0 200 OK") + BODY, close=True).rows == ROWS
+
+
+def test_an_answer_that_ends_too_early_is_no_answer():
+    refused(head() + BODY[:-1], close=True, words="not JSON")
+    refused(head(f"Content-Length: {len(BODY)}") + BODY[:-1], close=True, words="broke off")
+    refused(head("Transfer-Encoding: chunked") + chunked(BODY)[:-2], close=True, words="broke off")
+    refused(head()[:-2], close=True, words="broke off")
+    refused(b"", close=True, words="broke off")
+
+
+def test_a_connection_that_the_provider_ends_is_not_used_again():
+    async def talk(provider):
+        for name in "ab":
+            assert await asked(provider, name) == [f"/rows?q={name}"]
+
+    for last in ("Connection: close", "connection: Keep-Alive, close"):
+        with Raw(lambda target, last=last: [answer(target, extra=[last])]) as raw:
+            run(raw, talk)
+            assert [number for number, _ in raw.received] == [1, 2]
+    with Raw(lambda target: [answer(target, head="HTTP/1.0 200 OK")]) as raw:
+        run(raw, talk)
+        assert [number for number, _ in raw.received] == [1, 2]
+
+
+@pytest.mark.parametrize("coding", ["gzip", "gzip, chunked", "identity"])
+def test_a_transfer_in_another_coding_is_not_read(coding):
+    refused(head(f"Transfer-Encoding: {coding}") + chunked(BODY), words="not proper HTTP")
+
+
+def test_trailers_are_no_headers():
+    ending = b"0\r\nContent-Encoding: gzip\r\n\r\n"
+    whole = head("Transfer-Encoding: chunked") + chunked(BODY)[: -len(b"0\r\n\r\n")] + ending
+    assert answered(whole).rows == ROWS
+
+
+@pytest.mark.parametrize("where", ["head", "trailer", "chunk"])
+def test_what_is_not_the_body_has_an_end(where):
+    begin = {
+        "head": b"HTTP/1.1 200 OK\r\nX: ",
+        "trailer": head("Transfer-Encoding: chunked") + chunked(BODY)[:-2] + b"X: ",
+        "chunk": head("Transfer-Encoding: chunked") + b"1;x=",
+    }[where]
+
+    def reply(_):
+        yield begin
+        for _ in range(400):
+            yield b"y" * 100_000
+
+    begun = time.monotonic()
+    with Raw(reply) as raw:
+        expect_failure(http(raw, retries=0, timeout=5.0), "provider_error", 502, "not its body")
+    assert time.monotonic() - begun < 2.0
+    assert MOST_BESIDE < 400 * 100_000
+
+
+def pack(how, body=BODY):
+    if how == "raw deflate":
+        packer = zlib.compressobj(wbits=-15)
+        return packer.compress(body) + packer.flush()
+    return gzip.compress(body) if "gzip" in how else zlib.compress(body)
+
+
+@pytest.mark.parametrize("how", ["gzip", "x-gzip", "deflate", "raw deflate"])
+def test_compressed_answers_are_unpacked(how):
+    packed = pack(how)
+    name = how.split()[-1].upper()
+    lines = f"Content-Encoding: {name}", f"Content-Length: {len(packed)}"
+    fetched = answered(head(*lines) + packed)
+    assert (fetched.rows, fetched.nbytes) == (ROWS, len(BODY))
+    assert answered(head(*lines) + packed, budget=Budget(bytes=len(BODY))).complete
+    over = answered(head(*lines) + packed, budget=Budget(bytes=len(BODY) - 1))
+    assert (over.rows, over.complete) == ([], False)
+
+
+def test_large_compressed_answers_are_unpacked():
+    noise = random.Random(1).randbytes(10_000).hex()
+    body = b'{"items": [{"asked": "%s"}]}' % noise.encode()
+    packed = gzip.compress(body)
+    fetched = answered(head("Content-Encoding: gzip", f"Content-Length: {len(packed)}") + packed)
+    assert fetched.rows == [{"asked": noise}]
+
+
+@pytest.mark.parametrize("how", ["gzip", "deflate", "raw deflate"])
+def test_what_cannot_be_unpacked_to_the_last_byte_is_no_answer(how):
+    packed, encoding = pack(how), how.split()[-1]
+    assert unpack(packed, encoding, 10**6) == BODY
+    for wrong in (packed[:-1], packed + b"x", packed * 2, b"", BODY):
+        with pytest.raises(ProviderError, match="cannot be unpacked"):
+            unpack(wrong, encoding, 10**6)
+    if how != "raw deflate":  # which has no checksum
+        with pytest.raises(ProviderError, match="cannot be unpacked"):
+            unpack(packed[:-5] + bytes([packed[-5] ^ 1]) + packed[-4:], encoding, 10**6)
+
+
+@pytest.mark.parametrize("lines", [["br"], ["gzip, gzip"], ["gzip", "gzip"], [""]])
+def test_a_compression_that_was_not_asked_for_is_no_answer(lines):
+    headers = [f"Content-Encoding: {line}" for line in lines]
+    refused(head(*headers, f"Content-Length: {len(BODY)}") + BODY, words="was not asked for")
+
+
+def test_identity_is_no_compression():
+    assert answered(head("Content-Encoding: identity", f"Content-Length: {len(BODY)}") + BODY).rows == ROWS
+
+
+@pytest.mark.parametrize("give_up", [False, True])
+def test_no_more_connections_than_allowed_and_everybody_gets_a_turn(monkeypatch, give_up):
+    monkeypatch.setattr("incrowd.gateway.providers.http.MOST_CONNECTIONS", 3)
+
+    async def talk(provider):
+        tasks = [asyncio.ensure_future(asked(provider, f"{number}")) for number in range(20)]
+        await asyncio.sleep(0.03)
+        for task in tasks[4::5] if give_up else ():  # some while they wait, some while they are answered
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        for number, result in enumerate(results):
+            if give_up and number % 5 == 4:
+                assert isinstance(result, asyncio.CancelledError)
+            else:
+                assert result == [f"/rows?q={number}"]
+
+    def reply(target):
+        time.sleep(0.02)
+        return [answer(target)]
+
+    with Raw(reply) as raw:
+        run(raw, talk)
+        assert give_up or len(raw.peers) == 3
+
+
+def test_idle_connections_are_closed_in_the_end(monkeypatch):
+    monkeypatch.setattr("incrowd.gateway.providers.pool.IDLE_SECONDS", 0.05)
+
+    async def talk(provider):
+        assert await asked(provider, "a") == ["/rows?q=a"]
+        await asyncio.sleep(0.2)
+        assert await asyncio.to_thread(raw.peers[0].recv, 1) == b""
+        assert await asked(provider, "b") == ["/rows?q=b"]
+
+    with Raw() as raw:
+        run(raw, talk)
+        assert [number for number, _ in raw.received] == [1, 2]
+
+
+def test_closing_ends_all_connections():
+    async def talk(provider):
+        task = asyncio.ensure_future(asked(provider, "a"))
+        await asyncio.sleep(0.05)
+        await provider.close()
+        with pytest.raises(ProviderError, match="broke off"):
+            await task
+
+    def reply(target):
+        time.sleep(0.3)
+        return [answer(target)]
+
+    with Raw(reply) as raw:
+        run(raw, talk)
+
+
+def test_nothing_of_an_answer_is_in_a_repr():
+    assert "asked" not in repr(Connection(lambda _: None))
