@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import gzip
 import random
+import socket
 import time
 import zlib
 
 import pytest
 
-from gateway.providers.helpers import expect_failure, fetch, http
+from gateway.providers.helpers import expect_failure, fetch, http, using
 from gateway.providers.raw import Raw, answer
-from gateway.providers.test_pool import asked, run
-from incrowd.gateway.config import Budget
+from gateway.providers.test_pool import asked, loops, run
+from incrowd.gateway.config import Budget, CursorPages, HttpProvider
 from incrowd.gateway.providers import ProviderError
-from incrowd.gateway.providers.connection import MOST_BESIDE, Connection
+from incrowd.gateway.providers.connection import Connection
+from incrowd.gateway.providers.reader import MOST_BESIDE, AnswerReader
 from incrowd.gateway.providers.unpack import unpack
+
+__all__ = ["loops"]  # a fixture is found by its name here
 
 BODY = b'{"items": [{"asked": "a"}]}'
 ROWS = [{"asked": "a"}]
@@ -206,6 +212,113 @@ def test_idle_connections_are_closed_in_the_end(monkeypatch):
         assert [number for number, _ in raw.received] == [1, 2]
 
 
+def test_a_long_fetch_does_not_keep_others_waiting(monkeypatch, loops):
+    monkeypatch.setattr("incrowd.gateway.providers.http.MOST_CONNECTIONS", 2)
+
+    def reply(target):
+        time.sleep(0.002)
+        following = b"null" if "short" in target else b'"%d"' % len(raw.received)
+        body = b'{"items": [{"a": 1}], "next": %b}' % following
+        return [head(f"Content-Length: {len(body)}") + body]
+
+    async def talk(provider):
+        long = [asyncio.ensure_future(provider.fetch({"q": f"long{n}"}, {})) for n in range(2)]
+        await asyncio.sleep(0.05)
+        short = [asyncio.ensure_future(provider.fetch({"q": f"short{n}"}, {})) for n in range(4)]
+        await asyncio.gather(*short)
+        assert not any(task.done() for task in long)
+        assert sorted(target[-1] for _, target in raw.received if "short" in target) == list("0123")
+        for task in long:
+            task.cancel()
+        await asyncio.gather(*long, return_exceptions=True)
+
+    with Raw(reply) as raw:
+        run(raw, talk, loops, pages=CursorPages(next="/next", cursor="c"), timeout=30.0)
+
+
+def test_nothing_of_an_answer_is_kept_with_an_idle_connection():
+    async def talk(provider):
+        assert await asked(provider, "a") == ["/rows?q=a"]
+        (connection,) = provider._pool._idle
+        assert connection._reader is None
+        assert connection._waiting is None
+
+    with Raw() as raw:
+        run(raw, talk)
+
+
+@pytest.mark.parametrize("status", [503, 500, 200])
+def test_no_fetch_leaves_garbage_behind(status):
+    async def talk(provider):
+        gc.collect()
+        gc.disable()
+        try:
+            for name in "abc":
+                with contextlib.suppress(ProviderError):
+                    await provider.fetch({"q": name}, {})
+            await asyncio.sleep(0.01)
+            assert not any(isinstance(each, AnswerReader) for each in gc.get_objects())
+            gc.set_debug(gc.DEBUG_SAVEALL)
+            gc.collect()
+            assert [each for each in gc.garbage if isinstance(each, Connection | ProviderError)] == []
+        finally:
+            gc.set_debug(0)
+            gc.garbage.clear()
+            gc.enable()
+
+    with Raw(lambda target: [answer(target, head=f"HTTP/1.1 {status} X")]) as raw:
+        run(raw, talk)
+
+
+@pytest.mark.parametrize(
+    "first", ["HTTP/1.1 099 X", "HTTP/2.0 200 OK", "HTTP/0.9 200 OK", "HTTP/1.1 2000 OK"]
+)
+def test_a_head_of_another_kind_is_no_answer(first):
+    refused(answer("a", head=first), words="the provider")
+
+
+def test_many_tiny_chunks_are_no_answer():
+    refused(head("Transfer-Encoding: chunked"), b"1\r\n \r\n" * 200_000, words="not its body")
+
+
+def test_a_provider_that_closes_early_is_noticed_at_once(loops):
+    async def talk(provider):
+        with pytest.raises(ProviderError, match="broke off"):
+            await provider.fetch({"q": "x" * 20_000_000}, {})
+
+    class Closing(Raw):
+        def _talk(self, peer):
+            self.peers.append(peer)
+            time.sleep(0.05)
+            peer.shutdown(socket.SHUT_WR)
+
+    with Closing() as raw:
+        run(raw, talk, loops, send="json", timeout=20.0)
+
+
+def test_after_closing_nothing_is_sent_again():
+    async def talk(provider):
+        task = asyncio.ensure_future(asked(provider, "a"))
+        await asyncio.sleep(0.05)
+        await provider.close()
+        with pytest.raises(ProviderError):
+            await task
+        with pytest.raises(ProviderError, match="cannot be reached"):
+            await asked(provider, "b")
+        assert len(raw.received) == 1
+
+    def reply(target):
+        time.sleep(0.2)
+        return [answer(target)]
+
+    with Raw(reply) as raw:
+        run(raw, talk, retries=3)
+
+
+def test_a_host_that_cannot_be_looked_up_is_not_ready():
+    assert not using(HttpProvider(url="http://" + "a" * 64 + ".example/", rows=""), lambda each: each.ready())
+
+
 def test_closing_ends_all_connections():
     async def talk(provider):
         task = asyncio.ensure_future(asked(provider, "a"))
@@ -223,4 +336,6 @@ def test_closing_ends_all_connections():
 
 
 def test_nothing_of_an_answer_is_in_a_repr():
-    assert "asked" not in repr(Connection(lambda _: None))
+    reader = AnswerReader(100)
+    assert reader.feed(answer("a"))
+    assert "asked" not in repr(reader) + repr(reader.received())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import ssl
 import threading
@@ -118,6 +119,62 @@ def check_stray(stray, seen, loops=None, line=(None, {}), send="query"):
         assert [number for number, _ in raw.received] == [1, 2]
 
 
+class HalfRecords(Raw):
+    """A provider that sends half of a TLS record with a wrong answer, and the rest of it after the next request."""
+
+    def __init__(self, context, *, apart):
+        self._context, self._apart = context, apart
+        super().__init__()
+        self.url = self.url.replace("http:", "https:")
+
+    def _talk(self, peer):
+        with contextlib.suppress(OSError, ssl.SSLError):
+            self.peers.append(peer)
+            number, rest = len(self.peers), b""
+            incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+            tls = self._context.wrap_bio(incoming, outgoing, server_side=True)
+            self._wait(peer, incoming, outgoing, tls.do_handshake)
+            while True:
+                target = self._wait(peer, incoming, outgoing, tls.read).split()[1].decode()
+                self.received.append((number, target))
+                if rest:
+                    peer.sendall(rest)
+                tls.write(answer(target))
+                own = outgoing.read()
+                tls.write(WRONG)
+                wrong = outgoing.read()
+                half, rest = wrong[: len(wrong) // 2], wrong[len(wrong) // 2 :]
+                for piece in [own, half] if self._apart else [own + half]:
+                    peer.sendall(piece)
+                    time.sleep(0.02)
+
+    @staticmethod
+    def _wait(peer, incoming, outgoing, step):
+        while True:
+            try:
+                return step()
+            except ssl.SSLWantReadError:
+                peer.sendall(outgoing.read())
+                incoming.write(peer.recv(65_536))
+            finally:
+                peer.sendall(outgoing.read())
+
+
+@pytest.mark.parametrize("apart", [True, False], ids=["by itself", "behind the answer"])
+def test_half_a_record_of_tls_spoils_a_connection(loops, papers, apart):
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*papers["server"])
+
+    async def talk(provider):
+        for name in "abc":
+            assert await asked(provider, name) == [f"/rows?q={name}"]
+            await asyncio.sleep(0.05)
+
+    with HalfRecords(context, apart=apart) as raw:
+        run(raw, talk, loops, tls=ClientTls(ca=papers["ca"]))
+        assert [number for number, _ in raw.received] == [1, 2, 3]
+
+
 def test_all_spoilt_connections_are_passed_over_at_once():
     async def talk(provider):
         await asyncio.gather(*(asked(provider, "slow") for _ in range(8)))
@@ -148,14 +205,21 @@ def test_all_spoilt_connections_are_passed_over_at_once():
     ],
 )
 def test_what_follows_an_answer_is_not_the_next_one(loops, pieces):
+    all_sent = threading.Event()
+
+    def reply(target):
+        if target.endswith("a"):
+            yield from slowly(pieces(answer(target)))
+            all_sent.set()
+        else:
+            yield answer(target)
+
     async def talk(provider):
         assert await asked(provider, "a") == ["/rows?q=a"]
-        await asyncio.sleep(0.03)
+        await asyncio.to_thread(all_sent.wait, 5)
         assert await asked(provider, "b") == ["/rows?q=b"]
 
-    with Raw(
-        lambda target: slowly(pieces(answer(target))) if target.endswith("a") else [answer(target)]
-    ) as raw:
+    with Raw(reply) as raw:
         run(raw, talk, loops)
         assert [number for number, _ in raw.received] == [1, 2]
 
@@ -281,7 +345,9 @@ def test_an_answer_with_two_lengths_is_no_answer():
             run(raw, talk)
 
 
-def test_an_answer_before_any_question_is_an_error():
+def test_an_answer_before_any_question_is_an_error(loops, line):
+    context, settings = line
+
     async def talk(provider):
         task = asyncio.ensure_future(asked(provider, "a"))
         for _ in range(10):
@@ -290,8 +356,8 @@ def test_an_answer_before_any_question_is_an_error():
         with pytest.raises(ProviderError, match="broke off"):
             await task
 
-    with Raw(greeting=WRONG) as raw:
-        run(raw, talk, timeout=1.0)
+    with Raw(greeting=WRONG, tls=context) as raw:
+        run(raw, talk, loops, timeout=5.0, **settings)
         assert raw.received == []
 
 

@@ -119,4 +119,6 @@ async def try_again(attempt: Callable[[], Awaitable[Result]], retries: int, fail
             return await attempt()
         except TryAgainError as another:
             failure = another
-    raise failure.problem from None
+    # A new error: one that is part of its own context would keep itself alive, and all that its traceback knows.
+    last = failure.problem
+    raise ProviderError(str(last), code=last.code, status=last.status) from None

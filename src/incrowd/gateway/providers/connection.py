@@ -2,7 +2,8 @@
 
 Answers have no names in HTTP/1.1: the next one on a connection is the answer to the next request. Whatever a provider
 sends while nobody has asked it would thus be taken for the answer to what is asked next, by another person perhaps. A
-connection on which anything arrives at another time is therefore closed, and every answer is read by a parser of its own.
+connection on which anything has arrived before a request leaves is therefore closed, and every answer is read by a parser of
+its own. What a provider sends after that, before it has read the request, cannot be told from an answer to it.
 """
 
 from __future__ import annotations
@@ -10,30 +11,22 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import select
+import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, cast
-
-import httptools
+from typing import cast
 
 from incrowd.gateway.providers.base import ProviderError, TryAgainError
-from incrowd.gateway.providers.unpack import ENCODINGS
+from incrowd.gateway.providers.reader import AnswerReader, Received
+from incrowd.gateway.providers.tls import TlsLayer
 
-__all__ = ["Connection", "Received"]
+__all__ = ["Connection"]
 
-MOST_HEADERS = 128
-LONGEST_HEADER = 8190
-"""Bytes of a header, name and value."""
-MOST_ANSWERS = 16
-"""Answers to a request, of which all but the last are interim (status 100 to 199)."""
-MOST_BESIDE = 512 * 1024
-"""Bytes that may come one after another without being any of the body: headers, trailers, marks of chunks."""
-OK = 200
-SWITCHING = 101
-TRY_AGAIN = frozenset({502, 503, 504})
-REDIRECTS = range(300, 400)
+LARGE = 64 * 1024
+"""After a piece of so many bytes others get a turn."""
 # Also the end of the other side is something that arrives; so are urgent data and errors (which are always looked for).
 ANYTHING = select.POLLIN | select.POLLPRI
+
+Waiting = asyncio.Future[Received | None]
 
 
 class _Polled(ctypes.Structure):
@@ -49,15 +42,6 @@ _poll.argtypes = (ctypes.POINTER(_Polled), ctypes.c_ulong, ctypes.c_int)
 _poll.restype = ctypes.c_int
 
 
-@dataclass(slots=True, repr=False)
-class Received:
-    """An answer's body as it came, how it is compressed (empty if it is not), and the ``Link`` headers."""
-
-    body: bytes
-    encoding: str
-    links: tuple[str, ...]
-
-
 class Connection(asyncio.Protocol):
     """A connection that one request at a time may use.
 
@@ -65,44 +49,40 @@ class Connection(asyncio.Protocol):
     ----------
     on_lost
         Called with the connection when it has ended.
+    tls
+        What encrypts it, if anything does.
     """
 
-    def __init__(self, on_lost: Callable[[Connection], None]) -> None:
+    def __init__(self, on_lost: Callable[[Connection], None], tls: TlsLayer | None = None) -> None:
         self.is_usable = True
         self.idle_since = 0.0
+        self._loop = asyncio.get_running_loop()
+        self.established: asyncio.Future[None] = self._loop.create_future()
+        """Done when requests may be sent; has the error if the handshake fails."""
         self._on_lost = on_lost
-        self._waiting: asyncio.Future[Received | None] | None = None
-        self._parser: Any = None
+        self._tls = tls
+        self._waiting: Waiting | None = None
+        self._reader: AnswerReader | None = None
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take note of the socket."""
-        self._transport = cast("asyncio.Transport", transport)
-        self._is_tls = transport.get_extra_info("sslcontext") is not None
-        self._socket = _Polled(transport.get_extra_info("socket").fileno(), ANYTHING, 0)
-
-    def is_clean(self, *, new: bool = False) -> bool:
-        """Tell whether nothing has arrived that was not asked for; it may wait in the kernel.
-
-        What waits there on a new connection with TLS is part of the handshake.
-        """
+    def is_clean(self) -> bool:
+        """Tell whether nothing has arrived that was not asked for, not even a part of it; it may wait in the kernel."""
         if not self.is_usable or self._transport.is_closing():
             return False
-        return (new and self._is_tls) or not _poll(self._socket, 1, 0)
+        if self._tls is not None and not self._tls.is_between_records:
+            return False
+        return not _poll(self._socket, 1, 0)
 
     @property
     def is_at_rest(self) -> bool:
         """Whether no answer is awaited."""
         return self._waiting is None
 
-    def ask(self, request: bytes, most: int) -> asyncio.Future[Received | None]:
+    def ask(self, request: bytes, most: int) -> Waiting:
         """Send a request; return the answer to come, which is None if its body has more than so many bytes."""
-        waiting: asyncio.Future[Received | None] = asyncio.get_running_loop().create_future()
+        waiting: Waiting = self._loop.create_future()
         self._waiting = waiting
-        self._most = most
-        self._parser = httptools.HttpResponseParser(self)
-        self._answers = self._beside = 0
-        self._is_complete = False
-        self._transport.write(request)
+        self._reader = AnswerReader(most)
+        self._transport.write(request if self._tls is None else self._tls.encrypt(request))
         return waiting
 
     def hang_up(self) -> None:
@@ -112,138 +92,96 @@ class Connection(asyncio.Protocol):
 
     # What the event loop calls.
 
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take note of the socket, and begin with the handshake if there is one."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._socket = _Polled(transport.get_extra_info("socket").fileno(), ANYTHING, 0)
+        if self._tls is None:
+            self.established.set_result(None)
+        else:
+            self._transport.write(self._tls.begin())
+
     def data_received(self, data: bytes) -> None:
         """Read on in the answer; hang up if nobody has asked."""
-        if self._waiting is None:
-            self.hang_up()
-            return
-        self._beside += len(data)
-        try:
-            self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
-            self.is_usable = False
-            if not self._is_complete:
-                self._fail(ProviderError("the provider's answer is not proper HTTP"))
-        if self._is_complete:
-            self._finish()
-        elif self._beside > MOST_BESIDE:
-            self._fail(ProviderError("the provider's answer has too much that is not its body"))
+        if len(data) >= LARGE:
+            self._transport.pause_reading()
+            self._loop.call_soon(self._read_on)
+        if self._tls is None:
+            self._read(data)
+        else:
+            self._decrypt(self._tls, data)
 
     def eof_received(self) -> None:
-        """Take the end of the connection for the end of an answer that has no other."""
-        if self._waiting is not None and self._ends_with_connection():
-            self.is_usable = False
-            self._finish()
+        """Take the end of the connection for the end of an answer that has no other, if TLS does not know better."""
+        self._end(is_sure=self._tls is None)
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - however it ended
-        """Tell whoever waits that no more will come."""
-        self.is_usable = False
-        self._fail(TryAgainError(ProviderError("the provider's answer broke off")))
-        self._parser = None  # it knows this object, and would keep it alive
+        """Say to who waits that no more will come."""
+        self._end(is_sure=False)
+        if not self.established.done():
+            self._fail_to_establish(ConnectionResetError())
         self._on_lost(self)
 
-    # What the parser calls. What is raised here ends the reading.
+    def _read_on(self) -> None:
+        if not self._transport.is_closing():
+            self._transport.resume_reading()
 
-    def on_message_begin(self) -> None:
-        """Begin with an answer, which may be interim; nothing may follow the last one."""
-        self._answers += 1
-        if self._is_complete or self._answers > MOST_ANSWERS:
-            raise ValueError
-        self._first = b""
-        self._more: bytearray | None = None
-        self._headers = 0
-        self._links: tuple[str, ...] = ()
-        self._encodings: tuple[str, ...] = ()
-        self._has_length = self._has_head = False
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Take note of the few headers that say anything to us."""
-        self._headers += 1
-        if self._headers > MOST_HEADERS:
-            self._fail(ProviderError(f"the provider's answer has more than {MOST_HEADERS} headers"))
-        if len(name) + len(value) > LONGEST_HEADER:
-            raise ValueError
-        if self._has_head:  # a trailer
+    def _decrypt(self, tls: TlsLayer, data: bytes) -> None:
+        try:
+            plain = tls.receive(data)
+        except ssl.SSLError as error:
+            self._break_off(tls, error)
             return
-        name = name.lower()
-        if name == b"link":
-            self._links = (*self._links, value.decode("latin-1"))
-        elif name == b"content-length":
-            self._has_length = True
-        elif name == b"transfer-encoding":
-            if value.lower() != b"chunked":
-                raise ValueError
-            self._has_length = True
-        elif name == b"content-encoding" and value.lower() != b"identity":
-            self._encodings = (*self._encodings, value.decode("latin-1").lower())
+        answer = tls.to_send()
+        if answer:
+            self._transport.write(answer)
+        if plain:
+            self._read(plain)
+        if tls.is_ended:
+            self._end(is_sure=True)
+        if tls.is_established and not self.established.done():
+            self.established.set_result(None)
 
-    def on_headers_complete(self) -> None:
-        """Refuse an answer of which the body need not be read."""
-        status = self._parser.get_status_code()
-        if status < OK and status != SWITCHING:
+    def _break_off(self, tls: TlsLayer, error: ssl.SSLError) -> None:
+        """Say what is wrong in TLS to the other side, and end."""
+        self._transport.write(tls.to_send())
+        if not self.established.done():
+            self._fail_to_establish(error)
+        self._end(is_sure=False)
+        self._transport.close()
+
+    def _fail_to_establish(self, error: Exception) -> None:
+        self.established.set_exception(error)
+        self.established.exception()  # it is no loss if who wanted the connection has given up
+
+    def _read(self, data: bytes) -> None:
+        reader = self._reader
+        if reader is None:
+            self.hang_up()
+        elif reader.feed(data):
+            self._settle(reader)
+
+    def _end(self, *, is_sure: bool) -> None:
+        """Take note that no more will come; it is sure if it was the provider who said so."""
+        self.is_usable = False
+        reader = self._reader
+        if reader is not None:
+            if is_sure and reader.ends_with_connection:
+                reader.is_complete = True
+            else:
+                reader.error = TryAgainError(ProviderError("the provider's answer broke off"))
+            self._settle(reader)
+
+    def _settle(self, reader: AnswerReader) -> None:
+        """Hand over what was read, and keep nothing of it: the connection may be idle for a while."""
+        waiting, self._waiting, self._reader = self._waiting, None, None
+        reader.close()
+        self.is_usable = self.is_usable and reader.is_complete and reader.is_clean
+        if not self.is_usable:
+            self._transport.abort()
+        if waiting is None or waiting.done():
             return
-        self._has_head = True
-        self._keeps_alive = self._parser.should_keep_alive()
-        if status != OK:
-            self._fail(_refusal(status))
-        elif self._encodings:
-            if len(self._encodings) > 1 or self._encodings[0] not in ENCODINGS:
-                self._fail(
-                    ProviderError("the provider's answer is compressed in a way that was not asked for")
-                )
-            self._most += self._most // 1024 + 64  # what cannot be compressed becomes a little longer
-
-    def on_body(self, piece: bytes) -> None:
-        """Keep a piece of the body, unless there is too much of it."""
-        self._beside = 0
-        if not self._first:
-            self._first = piece
-            nbytes = len(piece)
+        if reader.error is not None:
+            waiting.set_exception(reader.error)
         else:
-            if self._more is None:
-                self._more = bytearray(self._first)
-            self._more += piece
-            nbytes = len(self._more)
-        if nbytes > self._most:
-            self._settle(None)
-            self.hang_up()
-            raise ValueError
-
-    def on_message_complete(self) -> None:
-        """Take note that an answer is all there, unless it was interim."""
-        if self._has_head:
-            self._is_complete = True
-
-    def _ends_with_connection(self) -> bool:
-        """Tell whether the body is read until the connection ends; whether it is all there, its JSON must tell."""
-        return self._answers > 0 and self._has_head and not self._has_length
-
-    def _finish(self) -> None:
-        if not self._keeps_alive:
-            self.is_usable = False
-        body = self._first if self._more is None else bytes(self._more)
-        self._settle(Received(body, self._encodings[0] if self._encodings else "", self._links))
-
-    def _fail(self, error: Exception) -> None:
-        waiting = self._settle_nothing()
-        if waiting is not None:
-            waiting.set_exception(error)
-            self.hang_up()
-
-    def _settle(self, received: Received | None) -> None:
-        waiting = self._settle_nothing()
-        if waiting is not None:
-            waiting.set_result(received)
-
-    def _settle_nothing(self) -> asyncio.Future[Received | None] | None:
-        """Return whoever still waits, who will wait no longer."""
-        waiting, self._waiting = self._waiting, None
-        return None if waiting is None or waiting.done() else waiting
-
-
-def _refusal(status: int) -> Exception:
-    if status in TRY_AGAIN:
-        return TryAgainError(ProviderError(f"the provider is out of order (status {status})"))
-    if status in REDIRECTS:
-        return ProviderError(f"the provider redirects (status {status}), which is not followed; see 'url'")
-    return ProviderError(f"the provider refuses the request or fails (status {status})")
+            waiting.set_result(None if reader.is_over else reader.received())

@@ -29,11 +29,11 @@ from incrowd.gateway.providers.base import (
     try_again,
 )
 from incrowd.gateway.providers.clock import Clock
-from incrowd.gateway.providers.connection import Received
 from incrowd.gateway.providers.decode import Decoder, Room
 from incrowd.gateway.providers.pages import Page, Walk, plan_walk
 from incrowd.gateway.providers.pool import Pool
-from incrowd.gateway.providers.unpack import unpack
+from incrowd.gateway.providers.reader import Received
+from incrowd.gateway.providers.unpack import Unpacker, unpack
 from incrowd.online.kept import keep
 from incrowd.online.schema import text_of
 
@@ -45,7 +45,9 @@ REMEMBERED = 1024
 LONGEST_REMEMBERED = 1024
 """Characters of the longest of them: people choose the values, and must not fill the memory."""
 PROBE_SECONDS = 1.0
-SMALL = 4096
+UNPACKED_AT_ONCE = 2
+"""Large answers of a provider that are unpacked at the same time."""
+SMALL = 256
 """Bytes up to which a compressed answer is unpacked at once: it becomes a thousand times as many at most."""
 OUR_HEADERS = {"accept": "application/json", "accept-encoding": "gzip, deflate", "user-agent": "incrowd"}
 JSON_BODY = {"content-type": "application/json"}
@@ -84,6 +86,7 @@ class HttpSource:
         self._head = f" HTTP/1.1\r\nhost: {url.host_port_subcomponent}\r\n{_lines(self._headers)}"
         self._target = url.raw_path_qs
         self._between = "&" if url.raw_query_string else "?"
+        self._unpacking = asyncio.Semaphore(UNPACKED_AT_ONCE)
         self._clock = Clock(config.timeout)
         self._pool = Pool(
             url.raw_host or "",
@@ -108,7 +111,7 @@ class HttpSource:
         try:
             async with asyncio.timeout(PROBE_SECONDS):
                 _, writer = await asyncio.open_connection(self._url.host, self._url.port)
-        except (OSError, TimeoutError):
+        except (OSError, UnicodeError):
             return False
         writer.close()
         with contextlib.suppress(OSError):
@@ -163,7 +166,7 @@ class HttpSource:
                 received = await try_again(ask, self._config.retries, failure)
             body = None if received is None else received.body
             if received is not None and received.encoding:
-                body = await _unpacked(received, most)
+                body = await self._unpack(received, most)
             if received is None or body is None:
                 missing = f"{OVER_BUDGET} {budget.bytes} bytes"
                 break
@@ -184,6 +187,16 @@ class HttpSource:
                 del rows[budget.rows :]
                 missing = f"{OVER_BUDGET} {budget.rows} rows"
         return Fetched(rows, not missing, missing, nbytes, pages)
+
+    async def _unpack(self, received: Received, most: int) -> bytes | None:
+        """Return the body of a compressed answer; None if it is too large. A large one is unpacked in a thread, in steps."""
+        if len(received.body) <= SMALL:
+            return unpack(received.body, received.encoding, most)
+        unpacker = Unpacker(received.body, received.encoding, most)
+        async with self._unpacking:
+            while not await asyncio.to_thread(unpacker.step):
+                pass
+            return await asyncio.to_thread(unpacker.result)
 
     def _request(self, target: str, sent: Mapping[str, Any], walk: Walk, headers: str) -> bytes:
         """Return a request as it goes out; what is sent is its body, unless the target has it."""
@@ -222,14 +235,6 @@ def _lines(headers: Mapping[str, str]) -> str:
     if not all(map(_VALUE.fullmatch, headers.values())):
         raise ProviderError("a header cannot be passed on to the provider")
     return "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-
-
-async def _unpacked(received: Received, most: int) -> bytes | None:
-    """Return the body of a compressed answer; None if it is too large. A large one is unpacked in a thread."""
-    parameters = received.body, received.encoding, most
-    if len(received.body) <= SMALL:
-        return unpack(*parameters)
-    return await asyncio.to_thread(unpack, *parameters)
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:

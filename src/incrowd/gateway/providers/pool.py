@@ -7,10 +7,13 @@ import ssl
 from collections import deque
 
 from incrowd.gateway.providers.base import ProviderError, TryAgainError
-from incrowd.gateway.providers.connection import Connection, Received
+from incrowd.gateway.providers.connection import Connection
+from incrowd.gateway.providers.reader import Received
+from incrowd.gateway.providers.tls import TlsLayer
 
 __all__ = ["Pool"]
 
+HANDSHAKE_TURNS = 5
 IDLE_SECONDS = 15.0
 """How long a connection that nobody uses is kept."""
 
@@ -41,6 +44,7 @@ class Pool:
         self._idle: list[Connection] = []  # the one that was used last is the last
         self._open: set[Connection] = set()
         self._tidying: asyncio.TimerHandle | None = None
+        self._is_closed = False
         self._loop = asyncio.get_running_loop()
 
     async def ask(self, request: bytes, most: int) -> Received | None:
@@ -53,49 +57,51 @@ class Pool:
         ProviderError
             If the answer is of no use. Nothing of the request or the answer is in the message.
         """
-        if self._free <= 0:
-            await self._wait_for_turn()
-        self._free -= 1
+        if self._is_closed:
+            raise ProviderError.unreachable()
+        if self._free and not self._queue:
+            self._free -= 1
+        else:
+            await self._wait_for_place()
         connection = None
         try:
             connection = self._take_idle() or await self._connect()
             return await connection.ask(request, most)
         finally:
-            self._free += 1
             if connection is not None:
                 self._give_back(connection)
-            self._wake_next()
+            self._pass_place_on()
 
     async def close(self) -> None:
-        """Let all connections go."""
+        """Let all connections go, and let none be made."""
+        self._is_closed = True
         if self._tidying is not None:
             self._tidying.cancel()
         for connection in list(self._open):
             connection.hang_up()
+        for place in self._queue:
+            if not place.done():
+                place.set_exception(ProviderError.unreachable())
         await asyncio.sleep(0)  # the event loop closes them in its next turn
 
-    async def _wait_for_turn(self) -> None:
-        while self._free <= 0:
-            turn = self._loop.create_future()
-            self._queue.append(turn)
-            try:
-                await turn
-            except asyncio.CancelledError:
-                if (
-                    turn.done() and not turn.cancelled()
-                ):  # it was this one's turn, which is now the next one's
-                    self._wake_next()
-                raise
-            finally:
-                if turn in self._queue:
-                    self._queue.remove(turn)
+    async def _wait_for_place(self) -> None:
+        """Wait for the place of a request that is done. Who waits longest gets it, before any newcomer."""
+        place = self._loop.create_future()
+        self._queue.append(place)
+        try:
+            await place
+        except asyncio.CancelledError:
+            if not place.cancelled():  # it had come already
+                self._pass_place_on()
+            raise
 
-    def _wake_next(self) -> None:
-        while self._queue and self._free > 0:
-            turn = self._queue.popleft()
-            if not turn.done():
-                turn.set_result(None)
+    def _pass_place_on(self) -> None:
+        while self._queue:
+            place = self._queue.popleft()
+            if not place.done():
+                place.set_result(None)
                 return
+        self._free += 1
 
     def _take_idle(self) -> Connection | None:
         """Return a connection on which nothing has arrived since its last answer, if there is one."""
@@ -107,16 +113,9 @@ class Pool:
         return None
 
     async def _connect(self) -> Connection:
-        host, port = self._address
         try:
             async with asyncio.timeout(self._connect_seconds):
-                _, connection = await self._loop.create_connection(
-                    lambda: Connection(self._open.discard),
-                    host,
-                    port,
-                    ssl=self._tls,
-                    server_hostname=host if self._tls else None,
-                )
+                connection = await self._open_connection()
         except ssl.SSLCertVerificationError:
             raise ProviderError(
                 "the provider's certificate is not trusted; see 'tls' of the provider"
@@ -125,15 +124,39 @@ class Pool:
             raise TryAgainError(ProviderError.late(self._connect_seconds)) from None
         except (OSError, UnicodeError):  # a host's name may be none that can be looked up
             raise TryAgainError(ProviderError.unreachable()) from None
-        self._open.add(connection)
-        if not connection.is_clean(new=True):
+        if self._is_closed or not await self._begins_clean(connection):
             connection.hang_up()
             raise TryAgainError(ProviderError("the provider's answer broke off: it came before the request"))
         return connection
 
+    async def _begins_clean(self, connection: Connection) -> bool:
+        """Tell whether there is no answer before the first request. With TLS, what waits may be part of the handshake."""
+        if self._tls is None:
+            return connection.is_clean()
+        for _ in range(HANDSHAKE_TURNS):
+            if connection.is_clean():
+                return True
+            await asyncio.sleep(0)  # the event loop reads it
+        return connection.is_usable
+
+    async def _open_connection(self) -> Connection:
+        host, port = self._address
+
+        def make() -> Connection:
+            return Connection(self._open.discard, TlsLayer(self._tls, host) if self._tls else None)
+
+        _, connection = await self._loop.create_connection(make, host, port)
+        self._open.add(connection)
+        try:
+            await connection.established
+        except BaseException:
+            connection.hang_up()
+            raise
+        return connection
+
     def _give_back(self, connection: Connection) -> None:
         """Keep a connection for the next request if its answer was read to the end."""
-        if connection.is_usable and connection.is_at_rest:
+        if connection.is_usable and connection.is_at_rest and not self._is_closed:
             connection.idle_since = self._loop.time()
             self._idle.append(connection)
             if self._tidying is None:

@@ -6,36 +6,85 @@ import zlib
 
 from incrowd.gateway.providers.base import ProviderError
 
-__all__ = ["ENCODINGS", "unpack"]
+__all__ = ["ENCODINGS", "Unpacker", "unpack"]
 
 ENCODINGS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 """How the answer to a request may be compressed, with zlib's number for it."""
+PIECE = 64 * 1024
+STEP = 1024 * 1024
 RAW_DEFLATE = -15
 DEFLATE = 8
 """The compression method in the first byte of a zlib stream. Some servers leave the whole head of the stream out."""
 
 
-def unpack(body: bytes, encoding: str, most: int) -> bytes | None:
-    """Return what was compressed; None if it is more than `most` bytes.
+class Unpacker:
+    """Unpacks an answer in steps, so that one that unpacks to very much holds up nobody for long.
 
-    Raises
-    ------
-    ProviderError
-        If it cannot be unpacked, is not all there, or is followed by something else.
+    Parameters
+    ----------
+    body
+        What was compressed.
+    encoding
+        How: one of `ENCODINGS`.
+    most
+        The most bytes that are wanted.
     """
-    bits = ENCODINGS[encoding]
-    if encoding == "deflate" and body and body[0] & 0x0F != DEFLATE:
-        bits = RAW_DEFLATE
-    unpacker = zlib.decompressobj(bits)
-    try:
-        unpacked = unpacker.decompress(body, most + 1)
-    except zlib.error:
-        raise _unreadable() from None
-    if len(unpacked) > most:
-        return None
-    if not unpacker.eof or unpacker.unused_data:
-        raise _unreadable()
-    return unpacked
+
+    def __init__(self, body: bytes, encoding: str, most: int) -> None:
+        bits = ENCODINGS[encoding]
+        if encoding == "deflate" and body and body[0] & 0x0F != DEFLATE:
+            bits = RAW_DEFLATE
+        self._unpacker = zlib.decompressobj(bits)
+        self._body = body
+        self._place = 0
+        self._pieces: list[bytes] = []
+        self._room = most
+
+    def step(self) -> bool:
+        """Unpack some megabytes; tell whether there is nothing more to do.
+
+        Raises
+        ------
+        ProviderError
+            If it cannot be unpacked, is not all there, or is followed by something else.
+        """
+        unpacked = 0
+        while unpacked < STEP and self._room >= 0:
+            packed = self._unpacker.unconsumed_tail or self._next_piece()
+            if not packed:
+                self._check_end()
+                return True
+            try:
+                piece = self._unpacker.decompress(packed, STEP)
+            except zlib.error:
+                raise _unreadable() from None
+            self._pieces.append(piece)
+            self._room -= len(piece)
+            unpacked += len(piece) + len(packed)
+        return self._room < 0
+
+    def result(self) -> bytes | None:
+        """Return what was unpacked; None if it is too much."""
+        return None if self._room < 0 else b"".join(self._pieces)
+
+    def _next_piece(self) -> bytes:
+        piece = self._body[self._place : self._place + PIECE]
+        self._place += len(piece)
+        if piece and self._unpacker.eof:
+            raise _unreadable()
+        return piece
+
+    def _check_end(self) -> None:
+        if not self._unpacker.eof or self._unpacker.unused_data:
+            raise _unreadable()
+
+
+def unpack(body: bytes, encoding: str, most: int) -> bytes | None:
+    """Unpack a small answer at once; return None if it has more than so many bytes."""
+    unpacker = Unpacker(body, encoding, most)
+    while not unpacker.step():
+        pass
+    return unpacker.result()
 
 
 def _unreadable() -> ProviderError:
