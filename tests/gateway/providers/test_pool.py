@@ -97,21 +97,23 @@ def test_so_it_is_with_every_loop_and_with_tls(loops, line, stray, seen):
 
 def check_stray(stray, seen, loops=None, line=(None, {}), send="query"):
     context, settings = line
-    go = threading.Event()
+    go, sent = threading.Event(), threading.Event()
 
     def reply(target):
         yield answer(target)
         if len(raw.received) == 1:
             go.wait(5)
             yield stray
+            sent.set()
 
     async def talk(provider):
         await asked(provider, "a")
         go.set()
         if seen == "by the loop":
-            await asyncio.sleep(0.03)
+            await asyncio.to_thread(sent.wait, 5)
+            await asyncio.sleep(0.01)
         else:
-            time.sleep(0.03)  # noqa: ASYNC251 - the loop must not come to read it
+            sent.wait(5)  # the loop must not come to read it
         assert await asked(provider, "b") == (["/rows"] if send == "json" else ["/rows?q=b"])
 
     with Raw(reply, tls=context) as raw:
