@@ -2,7 +2,13 @@
 VENV := .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
-PYTEST_ARGS ?= -n auto --dist loadfile
+# One worker more than there are cores: many tests wait for a process that they have started.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# Files go to the workers in the order of tests/conftest.py, longest first.
+PYTEST_ARGS ?= -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# APT=no installs no Debian packages; the tests that need them are left out, and named.
+APT ?= yes
+DEBIAN := APT=$(APT) sh scripts/install_debian_packages.sh
 
 .PHONY: demo test lint bench docs clean
 
@@ -10,7 +16,13 @@ demo: $(VENV)/runtime
 	$(BIN)/incrowd demo
 
 test: $(VENV)/development
-	@sh scripts/install_debian_packages.sh wordnet-base chromium postgresql-15 openssl openjdk-17-jre-headless
+	@$(DEBIAN) \
+		"wordnet-base: the packed nouns are compared with WordNet's own files" \
+		"chromium: reports and the gateway's page are opened in a real browser" \
+		"postgresql-15: the gateway asks a real database" \
+		"openssl: makes the certificates for the gateway's TLS tests" \
+		"curl: the commands of docs/gateway.md are run as they stand there" \
+		"openjdk-17-jre-headless: Spark runs on Java"
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -27,13 +39,14 @@ bench: $(VENV)/development
 
 docs: $(VENV)/development
 	$(BIN)/python scripts/make_cli_reference.py
+	$(BIN)/python scripts/draw_imports.py
 
 clean:
 	rm -rf $(VENV) incrowd-demo dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/runtime: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("incrowd needs Python 3.11 or newer; run make PYTHON=python3.11 ..." if sys.version_info < (3, 11) else 0)'
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || sh scripts/install_debian_packages.sh python3-venv
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || $(DEBIAN) "python3-venv: makes the environment .venv"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from incrowd.logs.synth import write_log
+from incrowd.logs.synth.generate import write_log
 from incrowd.taxonomy import wordnet_tree
 from incrowd.taxonomy.concepts import Concepts, Knowledge, find_concepts
 from incrowd.text.phrases import noun_phrases

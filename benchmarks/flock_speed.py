@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import incrowd as ic
-from incrowd.logs.synth import write_log
-from incrowd.methods import METHODS
+from incrowd.logs.synth.generate import write_log
+from incrowd.methods.registry import METHODS
 from incrowd.taxonomy import open_taxonomy
 from plots import first_filled, read_data
 
@@ -49,8 +49,8 @@ def made_up(kind: str, records: int) -> tuple[ic.Transactions, ic.Taxonomy]:
         write_log(Path(scratch) / "log.tsv", users=users)
         with ic.read_log(Path(scratch) / "log.tsv") as log:
             nouns = log.transactions(unit="session:30m" if kind == "sessions" else "user", items="nouns")
-    grounded = open_taxonomy("wordnet", nouns if kind == "sessions" else nouns.as_sets(), unlisted="drop")
-    return first_filled(grounded.transactions, records), grounded.taxonomy
+    attached = open_taxonomy("wordnet", nouns if kind == "sessions" else nouns.as_sets(), unlisted="drop")
+    return first_filled(attached.transactions, records), attached.taxonomy
 
 
 def rows_of(line: str) -> tuple[ic.Transactions, ic.Taxonomy]:

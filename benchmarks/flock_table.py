@@ -22,17 +22,17 @@ import numpy as np
 import pyarrow as pa
 
 import incrowd as ic
-from incrowd.logs.synth import write_log
+from incrowd.logs.synth.generate import write_log
 from incrowd.metrics.patterns import pattern_utility
-from incrowd.taxonomy import ground, open_taxonomy
+from incrowd.taxonomy import attach, open_taxonomy
 from plots import DATA, first_filled, read_data
 
-__all__ = ["BETTER", "FLOCK", "METHODS", "RIVALS", "Result", "groceries", "is_best"]
+__all__ = ["BASELINES", "BETTER", "FLOCK", "METHODS", "Result", "groceries", "is_best"]
 
 KS, QUICK_KS = (2, 5, 10, 25), (2, 5)
 USERS, QUICK_ROWS = 5_000, 300
 FLOCK = "flock"
-RIVALS: dict[str, dict[str, Any]] = {
+BASELINES: dict[str, dict[str, Any]] = {
     "Partition + LCG": {"method": "partition", "publish": "lcg"},
     "Clump, total": {"method": "clump", "criterion": "total"},
     "Clump, increase": {"method": "clump", "criterion": "increase"},
@@ -41,7 +41,7 @@ METHODS: dict[str, dict[str, Any]] = {
     FLOCK: {"method": "flock"},
     "flock, s = 0": {"method": "flock", "specificity": 0.0},
     "flock, s = 1": {"method": "flock", "specificity": 1.0},
-    **RIVALS,
+    **BASELINES,
 }
 # What flock must be best at, and which way better is.
 BETTER: dict[str, Callable[[float, float], bool]] = {
@@ -50,11 +50,11 @@ BETTER: dict[str, Callable[[float, float], bool]] = {
     "kept_exactly": lambda mine, other: mine > other,
 }
 TITLES = {
-    "ggd_norm": "GGD = bLM",
-    "ic_norm": "IC",
+    "ggd_norm": "generalization loss (GGD = bLM)",
+    "ic_norm": "logarithmic loss (IC)",
     "kept_exactly": "kept exactly",
-    "ncp": "NCP",
-    "recall": "recall of patterns",
+    "ncp": "item uncertainty (NCP)",
+    "recall": "pattern recall",
     "seconds": "seconds",
 }
 
@@ -67,7 +67,7 @@ class Data(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What one method with one k came to on one set of data."""
+    """The measures of one method with one k on one set of data."""
 
     data: str
     k: int
@@ -101,7 +101,7 @@ def groceries(rows: int | None) -> Data:
     parent = np.array([-1] + [place[name[:-1]] for name in names[1:]], dtype=np.int32)
     labels = pa.array(["all", *names[1:]], pa.string())
     tree = ic.Taxonomy.from_parents(parent, labels, name="groceries")
-    return _grounded(ic.Transactions.from_rows(bags), tree)
+    return _attached(ic.Transactions.from_rows(bags), tree)
 
 
 def excite(rows: int | None) -> Data:
@@ -140,13 +140,13 @@ def _codes(path: Path) -> list[str]:
 def _nouns(log: Path, rows: int | None) -> Data:
     with ic.read_log(log) as read:
         nouns = read.transactions(items="nouns")
-    grounded = open_taxonomy("wordnet", nouns, unlisted="drop")
-    return Data(first_filled(grounded.transactions, rows or sys.maxsize), grounded.taxonomy)
+    attached = open_taxonomy("wordnet", nouns, unlisted="drop")
+    return Data(first_filled(attached.transactions, rows or sys.maxsize), attached.taxonomy)
 
 
-def _grounded(rows: ic.Transactions, tree: ic.Taxonomy) -> Data:
-    grounded = ground(rows, tree)
-    return Data(grounded.transactions, grounded.taxonomy)
+def _attached(rows: ic.Transactions, tree: ic.Taxonomy) -> Data:
+    attached = attach(rows, tree)
+    return Data(attached.transactions, attached.taxonomy)
 
 
 def measured(name: str, data: Data, k: int, method: str) -> Result:
@@ -175,9 +175,9 @@ def all_results(names: Sequence[str], ks: Sequence[int], rows: int | None) -> It
 
 
 def is_best(results: Sequence[Result], measure: str) -> bool:
-    """Tell whether flock's default is better than every rival; the results are those of one k and one set of data."""
+    """Return whether flock's default is better than every baseline; the results are those of one k and one set of data."""
     by_method = {result.method: getattr(result, measure) for result in results}
-    return all(BETTER[measure](by_method[FLOCK], by_method[rival]) for rival in RIVALS)
+    return all(BETTER[measure](by_method[FLOCK], by_method[name]) for name in BASELINES)
 
 
 def cases(results: Iterable[Result]) -> Iterator[list[Result]]:
@@ -195,7 +195,7 @@ def table(lines: Iterable[Sequence[str]]) -> str:
 
 
 def full_table(results: Sequence[Result]) -> str:
-    """Return a line for each run. A star: better than all rivals in GGD, IC loss and terms kept exactly at once."""
+    """Return a line for each run. A star: better than all baselines in all three measures of `BETTER` at once."""
     lines = [["data", "k", "method", *TITLES.values()]]
     for same in cases(results):
         star = " *" if all(is_best(same, measure) for measure in BETTER) else ""
@@ -214,7 +214,14 @@ def full_table(results: Sequence[Result]) -> str:
 def short_table(results: Sequence[Result]) -> str:
     """Return a line for each set of data and k: flock / Partition + LCG / the better Clump, flock bold where best."""
     title = "flock / Partition + LCG / better Clump"
-    lines = [["data", "k", f"GGD: {title}", "IC", "kept exactly", "NCP"]]
+    lines = [
+        [
+            "data",
+            "k",
+            f"{TITLES['ggd_norm']}: {title}",
+            *(TITLES[name] for name in ("ic_norm", "kept_exactly", "ncp")),
+        ]
+    ]
     for same in cases(results):
         cells = [beside(same, measure) for measure in (*BETTER, "ncp")]
         lines.append([same[0].data, str(same[0].k), *cells])
@@ -241,11 +248,13 @@ def written(result: Result, measure: str) -> str:
 
 
 def honest_words(results: Sequence[Result]) -> str:
-    """Say where flock is best at once, and where Partition does better by NCP and in patterns."""
+    """Return how often flock is best at once, and where Partition is better in item uncertainty and pattern recall."""
     every = list(cases(results))
     best = sum(all(is_best(same, measure) for measure in BETTER) for same in every)
-    words = [f"Best on GGD, IC loss and terms kept exactly at once: {best} of {len(every)}."]
-    for measure, name, sign in (("ncp", "NCP", -1), ("recall", "recall of patterns", 1)):
+    words = [
+        f"Best on generalization loss, logarithmic loss and terms kept exactly at once: {best} of {len(every)}."
+    ]
+    for measure, name, sign in (("ncp", "item uncertainty", -1), ("recall", "pattern recall", 1)):
         better: dict[str, list[str]] = {}
         for same in every:
             if sign * _of(same, "Partition + LCG", measure) > sign * _of(same, FLOCK, measure):

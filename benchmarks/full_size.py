@@ -19,9 +19,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from incrowd.job import Job
-from incrowd.logs.synth import write_log
-from incrowd.pipeline import run_job
+from incrowd.jobs.run import run_job
+from incrowd.jobs.spec import Options
+from incrowd.logs.synth.generate import write_log
 
 USERS = 650_000
 JOBS = {
@@ -60,10 +60,10 @@ def work(name: str, log: Path, out: Path, memory: str) -> dict[str, Any]:
     """Run a job in this process; return what it took."""
     items, taxonomy, method = JOBS[name]
     scale = Scale()
-    job = Job(log, out, 5, method=method, taxonomy=taxonomy, items=items, memory=memory, force=True)
+    job = Options(log, out, 5, method=method, taxonomy=taxonomy, items=items, memory=memory, force=True)
     outcome = run_job(job, scale)
     return {
-        "lines": outcome.log.lines,
+        "lines": outcome.made.summary["lines"],
         "records": len(outcome.release.transactions),
         "occurrences": outcome.release.transactions.occurrences,
         "entries": len(outcome.release.transactions.items),

@@ -1,12 +1,12 @@
-"""The gateway under load, beside a pass-through proxy, and its memory over five minutes.
+"""The gateway under load, compared to a pass-through proxy, and its memory over five minutes.
 
 Run: python benchmarks/gateway_load.py [--seconds 2] [--rounds 15] [--half-seconds 20]
      python benchmarks/gateway_load.py --soak [SECONDS]
-Four processes on the loopback interface: load generator, gateway or proxy (one worker each), provider. Machines have fast and
-slow moments: in each of many short rounds everybody has a turn, there and back again, and is compared with the proxy of
-the same round; the median of these shares counts. Prints Markdown tables; exits with 1 if a request failed or an answer was
-wrong, if the gateway as it is installed by default answers fewer than 0.76 of the proxy's requests a second (0.5 where no
-query was ever asked before), if one answer in a hundred takes 20 ms or more at half of that, or if memory or open files grow.
+Four processes on the loopback interface: load generator, gateway or proxy (one worker each), provider. The speed of
+machines varies over time: in each of many short rounds every server is measured, in alternating order, and compared to the proxy
+of the same round; the median of these ratios counts. Prints Markdown tables; exits with 1 if a request failed or an answer was
+wrong, if the gateway with its default settings answers fewer than 0.76 of the proxy's requests per second (0.5 if all
+queries are new), if one answer in a hundred takes 20 ms or more at half of that load, or if memory or open files grow.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from stage import PEOPLE, Server, Stage, open_files, resident_bytes
 
 PROXY = "pass-through proxy"
 DEFAULT = "gateway"
-NEVER_ASKED = "gateway, queries never asked before"
-SHARES = {DEFAULT: 0.76, NEVER_ASKED: 0.5}
+NEW_QUERIES = "gateway, new queries"
+SHARES = {DEFAULT: 0.76, NEW_QUERIES: 0.5}
 """The least shares of the proxy's throughput."""
 SLOWEST = 20.0
 """Milliseconds for 99 of 100 answers at half load."""
@@ -40,22 +40,22 @@ LEDGER = {"ledger": {"file": "ledger.sqlite"}}
 
 @dataclass(frozen=True)
 class Contender:
-    """Who is measured, and what it is asked."""
+    """A server to measure, and the queries to send."""
 
     server: Server
-    questions: Path
+    queries: Path
 
 
 def contenders(stage: Stage, stack: contextlib.ExitStack) -> dict[str, Contender]:
-    """Start everybody; most are asked the same questions again and again, one those that never come twice."""
-    some, new = stage.questions(500), stage.questions(20_000, wide=True)
-    # Everybody has asked their two questions before: what the ledger knows is not written again.
-    known = stage.questions(2 * PEOPLE, own=True)
+    """Start all servers; most get the same queries again and again, one gets only new ones."""
+    some, new = stage.queries(500), stage.queries(20_000, wide=True)
+    # Every person has sent their two queries before, so that the ledger need not write them again.
+    known = stage.queries(2 * PEOPLE, own=True)
     return {
         PROXY: Contender(stack.enter_context(stage.proxy()), some),
         "the same over the gateway's connections": Contender(stack.enter_context(stage.proxy("own")), some),
         DEFAULT: Contender(stack.enter_context(stage.gateway()), some),
-        NEVER_ASKED: Contender(stack.enter_context(stage.gateway()), new),
+        NEW_QUERIES: Contender(stack.enter_context(stage.gateway()), new),
         "gateway, log at warning, no metrics": Contender(
             stack.enter_context(stage.gateway(log="warning", metrics=None)), some
         ),
@@ -68,15 +68,15 @@ def measure(stage: Stage, seconds: float, rounds: int, half_seconds: float) -> b
     with contextlib.ExitStack() as stack:
         those = contenders(stage, stack)
         for one in those.values():
-            one.server.load(one.questions, min(seconds, 2))
+            one.server.load(one.queries, min(seconds, 2))
         results: dict[str, list[dict[str, Any]]] = {name: [] for name in those}
         for number in range(rounds):
             for name in list(those)[:: -1 if number % 2 else 1]:
-                results[name].append(those[name].server.load(those[name].questions, seconds))
+                results[name].append(those[name].server.load(those[name].queries, seconds))
         print_throughput(results)
         half = median(results[DEFAULT], "rate") / 2
         calm = {
-            name: one.server.load(one.questions, half_seconds, rate=half)
+            name: one.server.load(one.queries, half_seconds, rate=half)
             for name, one in those.items()
             if name in {PROXY, DEFAULT}
         }
@@ -93,7 +93,7 @@ def median(results: list[dict[str, Any]], what: str) -> float:
 
 
 def print_throughput(results: dict[str, list[dict[str, Any]]]) -> None:
-    print("\n| who | requests / s | of the proxy's | middle half | CPU us / request | p50 ms | p99 ms |")
+    print("\n| server | requests / s | of the proxy's | middle half | CPU us / request | p50 ms | p99 ms |")
     print("|---|---|---|---|---|---|---|")
     for name, those in results.items():
         low, middle, high = quartiles(shares(results, name))
@@ -104,7 +104,7 @@ def print_throughput(results: dict[str, list[dict[str, Any]]]) -> None:
 
 
 def shares(results: dict[str, list[dict[str, Any]]], name: str) -> list[float]:
-    """Return the share of the proxy's throughput that somebody had in each round."""
+    """Return a server's share of the proxy's throughput in each round."""
     return [each["rate"] / proxy["rate"] for each, proxy in zip(results[name], results[PROXY], strict=True)]
 
 
@@ -114,20 +114,20 @@ def quartiles(values: list[float]) -> list[float]:
 
 def print_times(results: dict[str, dict[str, Any]], rate: float) -> None:
     print(
-        f"\nAt {rate:,.0f} requests a second:\n\n| who | answered / s | p50 ms | p99 ms |\n|---|---|---|---|"
+        f"\nAt {rate:,.0f} requests a second:\n\n| server | answered / s | p50 ms | p99 ms |\n|---|---|---|---|"
     )
     for name, each in results.items():
         print(f"| {name} | {each['rate']:,.0f} | {each['p50']:.2f} | {each['p99']:.2f} |")
 
 
 def soak(stage: Stage, seconds: float) -> bool:
-    """Ask steadily, at half of what it can, with ledger and a small cache; return whether memory stays flat."""
+    """Send requests at half of the capacity, with ledger and a small cache; return whether memory stays flat."""
     cache = {"entries": 100, "bytes": "50KB", "time_to_live": "2s"}
     with stage.gateway(cache=cache, **LEDGER) as gateway:
-        questions = stage.questions(2 * PEOPLE, own=True)
-        capacity = gateway.load(questions, min(5, seconds / 4))["rate"]
-        with gateway.start_load(questions, seconds, rate=capacity / 2) as client:
-            samples = watch(gateway, client)
+        queries = stage.queries(2 * PEOPLE, own=True)
+        capacity = gateway.load(queries, min(5, seconds / 4))["rate"]
+        with gateway.start_load(queries, seconds, rate=capacity / 2) as client:
+            samples = sample_usage(gateway, client)
             output, _ = client.communicate()
     result = Server.read(output)
     print(f"\n{result['requests']:,} requests at {capacity / 2:,.0f}/s, p99 {result['p99']:.1f} ms")
@@ -138,8 +138,8 @@ def soak(stage: Stage, seconds: float) -> bool:
     return all(flat) and not result["problems"]
 
 
-def watch(gateway: Server, client: subprocess.Popen[bytes]) -> list[dict[str, float]]:
-    """Look every second, until the load generator has ended."""
+def sample_usage(gateway: Server, client: subprocess.Popen[bytes]) -> list[dict[str, float]]:
+    """Take a sample every second, until the load generator has ended."""
     parent, worker = gateway.process.pid, gateway.worker
     samples = []
     while client.poll() is None:
@@ -168,7 +168,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seconds", type=float, default=2, help="of each turn")
+    parser.add_argument("--seconds", type=float, default=2, help="of each measurement")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--half-seconds", type=float, default=20, help="of the measurement at half load")
     parser.add_argument(

@@ -2,11 +2,11 @@
 
     python benchmarks/generalizer_speed.py [--rows 10000000] [--queries 20000] [--passes 5] [--strategy strict]
 
-UCI Adult if the public data is in ``INCROWD_DATA`` (default ``../shared/data`` from the project's root), a made
+UCI Adult if the public data is in ``INCROWD_DATA`` (default ``../shared/data`` from the project's root), a synthetic
 table of six attributes with skewed values, and one of ten, for which no cube fits. Each attribute is protected in
 turn (l = 2 or more). Queries copy a random row; each other attribute is fixed with probability 2/3, or always
 ("all fixed", the slowest). A time is of one call, from a dict of texts to a decision whose query to
-send was read; the best of several passes over the same queries, since others use the machine too.
+send was read; the best of several passes over the same queries, since the machine is shared.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from incrowd.online import (
+from incrowd.generalizer import (
     STRICT,
     Attribute,
     AuxiliaryTable,
@@ -69,7 +69,7 @@ def read_adult(path: Path, names: Sequence[str]) -> AuxiliaryTable:
 
 
 def make_table(domains: Sequence[int], rows: int, seed: int = 1) -> AuxiliaryTable:
-    """Make a table in which the i-th value of an attribute is about 1/i as frequent as the first."""
+    """Return a synthetic table in which the i-th value of an attribute is about 1/i as frequent as the first."""
     chance = np.random.default_rng(seed)
     attributes, columns = [], {}
     for place, size in enumerate(domains):
@@ -100,7 +100,7 @@ def latencies(
     passes: int,
     strategy: str,
 ) -> tuple[float, float]:
-    """Return p50 and p99 in microseconds, of the best pass; what strict keeps of templates is worked out before."""
+    """Return p50 and p99 in microseconds, of the best pass; what strict keeps of templates is computed before."""
     for query in queries if strategy == STRICT else queries[:200]:
         generalize(query, counter, policies, strategy=strategy)
     best = (float("inf"), float("inf"))
@@ -116,7 +116,7 @@ def latencies(
 
 
 def policy_of(table: AuxiliaryTable, name: str) -> tuple[Policy, ...]:
-    """Ask for a third of the attribute's values, at least two."""
+    """Return the policy with l as a third of the attribute's values, at least two."""
     return (Policy.of_diversity(name, max(2, len(table.schema[name].domain) // 3)),)
 
 
@@ -185,7 +185,7 @@ def main() -> None:
                 scratch = Path(directory) / title
                 measure(title, read_adult(ADULT, names), scratch, options)
         made = make_table(SIX, options.rows)
-        measure("Made", made, Path(directory) / "made", options)
+        measure("Derived", made, Path(directory) / "made", options)
     measure_fallback(make_table(TEN, options.rows), options.strategy)
 
 

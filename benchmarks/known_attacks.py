@@ -46,7 +46,7 @@ import numpy as np
 import numpy.typing as npt
 
 import incrowd as ic
-from incrowd.logs.synth import write_log
+from incrowd.logs.synth.generate import write_log
 
 __all__ = [
     "Downcoded",

@@ -1,23 +1,23 @@
-"""Linked queries: what parts of a person's past disclosures give away, what protecting them costs, what a refusal tells.
+"""Linked queries: what parts of a person's past disclosures reveal, what protecting them costs, what a refusal reveals.
 
     python benchmarks/linked_subsets.py [--quick] [--data DIR]
 
-Prints three tables as Markdown. People of a made-up table of loans and of UCI Adult (read from ``--data``, default
-``INCROWD_DATA``, else ``../shared/data`` from the project's root) ask ten queries about themselves, each of which fixes each
-attribute with probability 2/3. What was sent is remembered as the ledger does: which values on which rungs, without order.
+Prints three tables as Markdown. People of a synthetic table of loans and of UCI Adult (read from ``--data``, default
+``INCROWD_DATA``, else ``../shared/data`` from the project's root) send ten queries about themselves, each of which fixes each
+attribute with probability 2/3. Disclosures are stored as in the ledger: which values on which rungs, without order.
 
-**Parts of the past.** The share of people who have, among the queries that were sent for them, one query, a pair, a run of
+**Parts of past disclosures.** The share of people who have, among the queries that were sent for them, one query, a pair, a run of
 queries in a row (the last few, a session), any subset, or all together from which the protected value takes fewer guesses than
-demanded. It is counted by scans of the table that share no code with what decides. *Linked*: ``no`` is a gateway without a
+the policy requires. It is counted by scans of the table that share no code with the decisions. *Linked*: ``no`` is a gateway without a
 ledger, ``all`` one with ``parts: false``, ``parts`` one with ``parts: true``.
 
-**What it costs.** Of the ten queries: how many were sent, how many were sent and said anything, the share of the attributes
+**What it costs.** Of the ten queries: how many were sent, how many of them disclosed anything, the share of the attributes
 that were sent, and the share of the table that the answers had; how many of those that were sent would be sent the same if they
-were asked again after the tenth; the median time of a decision.
+were repeated after the tenth; the median time of a decision.
 
-**A refusal that the provider notices.** The provider knows the table, the algorithm, all that it was sent, and with which
-attributes a person asked when nothing came. It keeps the people whom all that was sent fits and whose query would have been
-refused. Counted: refusals after which the protected value takes fewer guesses than demanded.
+**A refusal that the provider notices.** The provider knows the table, the algorithm, all disclosures, and the template of
+the refused query. It keeps the people who match all disclosures and whose query would have been refused. Counted: refusals
+after which the protected value takes fewer guesses than the policy requires.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.online import AuxiliaryTable, Decision, Policy, encode, parse_policies, schema_of
-from incrowd.online.counters import Counter, choose_counter
-from incrowd.online.linked import stored
-from incrowd.online.made import made_loans
-from incrowd.online.protection import Protection
+from incrowd.generalizer import AuxiliaryTable, Decision, Policy, encode, parse_policies, schema_of
+from incrowd.generalizer.counters import Counter, choose_counter
+from incrowd.generalizer.linked import stored
+from incrowd.generalizer.protection import Protection
+from incrowd.generalizer.synthetic import synthetic_loans
 
 __all__ = ["Known", "Outcome", "People", "Person", "below", "parts", "refusal_tells", "run", "sent_by"]
 
@@ -62,7 +62,7 @@ ADULT_COLUMNS = {"age": 0, "education": 3, "marital": 5, "race": 8, "sex": 9, "i
 MEMORY = 2 * 10**9
 
 Known = frozenset[tuple[str, int, Any]]
-"""What is known of a person: attribute, rung and the value on it, one for each attribute."""
+"""What is known about a person: attribute, rung and the value on it, one for each attribute."""
 Ladders = dict[str, dict[Any, list[Any]]]
 
 
@@ -71,7 +71,7 @@ Ladders = dict[str, dict[Any, list[Any]]]
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """A table, what is protected in it, and counts that share no code with what decides."""
+    """A table, what is protected in it, and counts that share no code with the decisions."""
 
     title: str
     rows: pa.Table = field(repr=False)
@@ -104,7 +104,7 @@ class People:
         return columns
 
     def who(self, known: Known) -> NDArray[np.bool_]:
-        """Return who agrees with all that is known."""
+        """Return which people agree with all that is known."""
         agree = np.ones(self.rows.num_rows, dtype=bool)
         for name, rung, value in known:
             numbers, column = self._columns[name, rung]
@@ -126,15 +126,15 @@ class People:
         return {}
 
     def is_below(self, known: Known) -> bool:
-        """Tell whether what is known gives away more than demanded."""
+        """Return whether the protected value takes fewer guesses than the policy requires, given what is known."""
         if known not in self._judged:
             self._judged[known] = self.guesses(self.who(known)) < self.policy.minimum
         return self._judged[known]
 
 
 def loans(rows: int, protect: str, *, ladders: bool) -> People:
-    """Make loans up; with ladders, amounts have bands and counties have regions."""
-    made = made_loans(rows)
+    """Return synthetic loans; with ladders, amounts have bands and counties have regions."""
+    made = synthetic_loans(rows)
     ways: Ladders = {}
     if ladders:
         ways["loan"] = {
@@ -145,7 +145,7 @@ def loans(rows: int, protect: str, *, ladders: bool) -> People:
 
 
 def _people(title: str, rows: pa.Table, protect: str, ladders: Ladders) -> People:
-    """Return people who protect an attribute; its own ladder is of no use."""
+    """Return people who protect an attribute; its own ladder is not used."""
     [policy] = parse_policies([protect])
     return People(
         title, rows, policy, {name: ways for name, ways in ladders.items() if name != policy.attribute}
@@ -164,7 +164,7 @@ def adult(directory: Path, rows: int | None, protect: str, *, ladders: bool) -> 
     """Read six attributes of UCI Adult, or end with the remedy."""
     path = directory / "tables/adult.data"
     if not path.is_file():
-        sys.exit(f"{path} is not there; give the directory of the public data sets as --data")
+        sys.exit(f"{path} does not exist; give the directory of the public data sets as --data")
     with path.open(encoding="ascii", newline="") as file:
         people = [line for line in csv.reader(file, skipinitialspace=True) if line][:rows]
     columns = {name: [person[place] for person in people] for name, place in ADULT_COLUMNS.items()}
@@ -194,12 +194,12 @@ class Person:
 
 
 def protection_of(people: People, strategy: str, linked: str) -> Protection:
-    """Return what decides as a gateway with such settings does."""
+    """Return the protection of a gateway with such settings."""
     return Protection(people.counter, strategy=strategy, parts=linked == "parts")
 
 
 def sent_by(people: People, protection: Protection, row: int, *, linked: bool) -> Person:
-    """Let a person ask about herself, and remember what is sent as the ledger does."""
+    """Let a person send queries about themselves, and store disclosures as the ledger does."""
     random_, person = random.Random(row), Person(row)
     names = [name for name in people.rows.column_names if name != people.policy.attribute]
     templates = [tuple(name for name in names if random_.random() < FIXED) for _ in range(ASKED)]
@@ -224,7 +224,7 @@ def sent_by(people: People, protection: Protection, row: int, *, linked: bool) -
 def decide(
     people: People, protection: Protection, person: Person, template: Sequence[str], *, linked: bool
 ) -> Decision:
-    """Decide on a person's query about herself."""
+    """Decide on a person's query about themselves."""
     query = {name: people.records[person.row][name] for name in template}
     before = time.perf_counter()
     decision = protection.decide(query, (people.policy,), disclosed=person.disclosed if linked else None)
@@ -240,7 +240,7 @@ def known_by(decision: Decision) -> Known | None:
 
 
 def union(queries: Iterable[Known | None]) -> Known:
-    """Return what some queries of a person about herself say together: of each attribute the finest."""
+    """Return what some queries of a person disclose together: of each attribute the finest node."""
     finest: dict[str, tuple[int, Any]] = {}
     for name, rung, value in itertools.chain.from_iterable(query for query in queries if query is not None):
         if name not in finest or rung < finest[name][0]:
@@ -248,11 +248,11 @@ def union(queries: Iterable[Known | None]) -> Known:
     return frozenset((name, rung, value) for name, (rung, value) in finest.items())
 
 
-# --- parts of the past ---
+# --- parts of past disclosures ---
 
 
 def parts(sent: Sequence[Known]) -> dict[str, set[Known]]:
-    """Return what each part of some queries says: single ones, pairs, runs in a row, all subsets, everything."""
+    """Return what each part of some queries discloses: single ones, pairs, consecutive runs, all subsets, all together."""
     ends = itertools.combinations(range(len(sent) + 1), 2)
     subsets: set[Known] = set()
     for query in sent:
@@ -267,7 +267,7 @@ def parts(sent: Sequence[Known]) -> dict[str, set[Known]]:
 
 
 def below(people: People, sent: Sequence[Known]) -> dict[str, bool]:
-    """Tell for each kind of part whether some part of it gives away more than demanded."""
+    """Return for each kind of part whether some part is below the policy's minimum."""
     return {kind: any(map(people.is_below, some)) for kind, some in parts(sent).items()}
 
 
@@ -291,10 +291,10 @@ class Outcome:
             self.linked,
         ]
 
-    def shares_below(self, asked: int) -> dict[str, float]:
-        """Return the share of people with a part below the demand among what was sent of their first queries."""
+    def shares_below(self, first: int) -> dict[str, float]:
+        """Return the share of people with a part below the policy's minimum among the disclosures of their first queries."""
         found = [
-            below(self.people, [query for query in person.sent[:asked] if query is not None])
+            below(self.people, [query for query in person.sent[:first] if query is not None])
             for person in self.persons
         ]
         return {kind: statistics.mean(each[kind] for each in found) for kind in found[0]}
@@ -316,7 +316,7 @@ class Outcome:
 
 
 def run(people: People, strategy: str, linked: str, number: int) -> Outcome:
-    """Let people ask."""
+    """Let people send queries."""
     protection = protection_of(people, strategy, linked)
     protection.compile((people.policy,))
     rows = random.Random(0).sample(range(people.rows.num_rows), number)
@@ -328,7 +328,7 @@ def run(people: People, strategy: str, linked: str, number: int) -> Outcome:
 
 
 class RefusalTells(NamedTuple):
-    """How many refusals were looked at, and how many of them leave people who are easier to guess than demanded."""
+    """The number of refusals evaluated, and how many of them reveal more than the policy allows."""
 
     refusals: int
     below: int
@@ -336,7 +336,7 @@ class RefusalTells(NamedTuple):
 
 
 def refusal_tells(outcome: Outcome, most: int) -> RefusalTells:
-    """Keep for some refusals the people who fit what was sent and would have been refused as well."""
+    """Keep for some refusals the people who match all disclosures and would have been refused as well."""
     refusals = [each for person in outcome.persons for each in person.refusals]
     some = random.Random(0).sample(refusals, min(most, len(refusals)))
     people, less, before = outcome.people, 0, 0
@@ -354,7 +354,7 @@ def would_be_refused(
     disclosed: Mapping[str, frozenset[str]],
     known: Known,
 ) -> NDArray[np.bool_]:
-    """Return the people whom all that is known fits and whose query with a template would be refused."""
+    """Return the people who match all that is known and whose query with a template would be refused."""
     fitting = np.flatnonzero(people.who(known))
     values = people.numbers(template)[fitting]
     _, first, which = np.unique(values, axis=0, return_index=True, return_inverse=True)
@@ -373,17 +373,23 @@ LABELS = ("table", "protects", "ladders", "strategy", "linked")
 
 
 def table_of_parts(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    columns = [("a pair", asked) for asked in SHOWN]
+    columns = [("a pair", first) for first in SHOWN]
     columns += [(kind, ASKED) for kind in ("one", "a run", "a subset", "all")]
-    yield from _head(*LABELS, *(f"{kind} of {asked}" for kind, asked in columns))
+    yield from _head(*LABELS, *(f"{kind} of {first}" for kind, first in columns))
     for outcome in outcomes:
-        shares = {asked: outcome.shares_below(asked) for asked in SHOWN}
-        yield _row([*outcome.label(), *(_percent(shares[asked][kind]) for kind, asked in columns)])
+        shares = {first: outcome.shares_below(first) for first in SHOWN}
+        yield _row([*outcome.label(), *(_percent(shares[first][kind]) for kind, first in columns)])
 
 
 def table_of_cost(outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield from _head(
-        *LABELS, "sent", "says something", "attributes sent", "of the table", "same again", "µs a decision"
+        *LABELS,
+        "sent",
+        "discloses something",
+        "attributes sent",
+        "of the table",
+        "same again",
+        "µs a decision",
     )
     for outcome in outcomes:
         yield _row([*outcome.label(), *outcome.cost()])
@@ -416,7 +422,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="few people and rows: does it run at all")
+    parser.add_argument("--quick", action="store_true", help="few people and rows, to test that it runs")
     parser.add_argument(
         "--data", type=Path, default=Path(os.environ.get("INCROWD_DATA", ROOT / "../shared/data"))
     )
@@ -426,7 +432,7 @@ def main() -> None:
     for people in everybody(options.data, quick=options.quick):
         outcomes += [run(people, *how, number) for how in itertools.product(STRATEGIES, LINKED)]
     tables = {
-        "Parts of the past": table_of_parts(outcomes),
+        "Parts of past disclosures": table_of_parts(outcomes),
         "What it costs": table_of_cost(outcomes),
         "A refusal that the provider notices": table_of_refusals(outcomes, most),
     }

@@ -2,21 +2,21 @@
 
     python benchmarks/minimality.py [--quick] [--data DIR]
 
-A provider that knows the table and the algorithm keeps, of the people whom a sent query fits, only those whose own query
-would have been generalized to exactly that: `incrowd.online.minimality`. Each row of UCI Adult (read from ``INCROWD_DATA``)
-and of a made table of loans asks with its own values; each attribute but the protected one is fixed with probability 2/3.
-A demand of 80 % is Gmin = 1 + 0.8 * (G - 1), rounded down to hundredths, where G is that of the whole table.
+A provider that knows the table and the algorithm keeps, of the people who match a disclosure, only those whose own query
+would have been generalized to exactly that: `incrowd.generalizer.minimality`. Each row of UCI Adult (read from ``INCROWD_DATA``)
+and of a synthetic table of loans sends a query with its own values; each attribute but the protected one is fixed with
+probability 2/3. A policy of 80 % has Gmin = 1 + 0.8 * (G - 1), rounded down to hundredths, where G is that of the whole table.
 
-The last table is about demands near the maximum, with every attribute fixed: what could be better than strict?
+The last table is about policies near the maximum, with every attribute fixed: what could be better than strict?
 
-- strict, all: strict that may refuse nobody whom it could serve (coverage 1).
-- drawn: the state is drawn for each template, from two, whatever the values.
-- groups: strict with ladders of groups (`incrowd.online.groups`), of two groups, or of eight and two.
+- strict, all: strict that refuses no query that some state could serve (coverage 1).
+- drawn: the state is drawn for each template, from two, independently of the values.
+- groups: strict with ladders of groups (`incrowd.generalizer.groups`), of two groups, or of eight and two.
 - boxes: a fixed partition of all combinations of values, sent as a set of values for each attribute; the second number is
   how many requests that makes on average where a provider takes one value at a time.
 - remainders: as fine as the people who send a query allow; the others of a cell send the coarser one.
 
-What each of them promises: docs/papers/query-generalizer.md.
+What each of them guarantees: docs/papers/query-generalizer.md.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import csv
 
-from incrowd.online import STRATEGIES, AuxiliaryTable, Policy, Schema, encode, guess_sum, schema_of
-from incrowd.online.cells import cells_of
-from incrowd.online.entropy import guess_sums, is_private
-from incrowd.online.groups import group_ladder
-from incrowd.online.made import made_loans
-from incrowd.online.minimality import posterior, usual_templates
-from incrowd.online.strict import COVERAGE, StrictChoice
+from incrowd.generalizer import STRATEGIES, AuxiliaryTable, Policy, Schema, encode, guess_sum, schema_of
+from incrowd.generalizer.cells import cells_of
+from incrowd.generalizer.entropy import guess_sums, is_private
+from incrowd.generalizer.groups import group_ladder
+from incrowd.generalizer.minimality import posterior, usual_templates
+from incrowd.generalizer.strict import COVERAGE, StrictChoice
+from incrowd.generalizer.synthetic import synthetic_loans
 
 ROOT = Path(__file__).resolve().parents[1]
 ADULT = ("age", "workclass", "education", "marital-status", "race", "sex", "income")
@@ -60,7 +60,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Population:
-    """A table that is what the provider knows, its database, and the people who ask."""
+    """A table that is what the provider knows, its database, and the people who send queries."""
 
     title: str
     table: AuxiliaryTable
@@ -76,7 +76,7 @@ class Population:
 
 
 def loans(rows: int) -> Population:
-    made = made_loans(rows, 0)
+    made = synthetic_loans(rows, 0)
     return Population(
         "Loans", encode(made, schema_of(made)), ("loan", "income", "reason", "county", "race", "gender")
     )
@@ -86,7 +86,7 @@ def adult(data: Path, rows: int | None) -> Population:
     """Read seven attributes of UCI Adult, or end with the remedy."""
     path = data / "tables/adult.data"
     if not path.is_file():
-        sys.exit(f"{path} is not there; give the directory of the public data sets as --data")
+        sys.exit(f"{path} does not exist; give the directory of the public data sets as --data")
     text = path.read_text(encoding="utf-8").replace(", ", ",").strip() + "\n"
     read = csv.ReadOptions(autogenerate_column_names=True)
     columns = csv.read_csv(pa.BufferReader(text.encode()), read_options=read)
@@ -106,7 +106,7 @@ def adult(data: Path, rows: int | None) -> Population:
 def attack_lines(
     populations: Iterable[Population], levels: Sequence[str], column: str
 ) -> Iterator[list[str]]:
-    """Yield a line for each demand: below the demand (template known / not known), or another share."""
+    """Yield a line for each policy: the share below its minimum (template known / not known), or another share."""
     for population, name, level in demands(populations, levels):
         policy = population.demand(name, level)
         line = [population.title, name, f"{float(policy.minimum):g} ({percent(float(level), 0)})"]
@@ -155,7 +155,7 @@ class Cost:
 def better_lines(
     populations: Iterable[Population], levels: Sequence[str], groups: Sequence[Sequence[int]]
 ) -> Iterator[list[str]]:
-    """Yield a line for each high demand, with every attribute fixed."""
+    """Yield a line for each policy near the maximum, with every attribute fixed."""
     for population, name, level in demands(populations, levels):
         policy, table = population.demand(name, level), population.table
         names = population.others(name)
@@ -184,7 +184,7 @@ def grouped(table: AuxiliaryTable, protected: str, sizes: Sequence[int]) -> Auxi
 
 
 def of_states(table: AuxiliaryTable, policy: Policy, names: Sequence[str]) -> Cost:
-    """Return what strict costs if it may refuse nobody whom some state serves."""
+    """Return what strict costs if it refuses no query that some state serves."""
     choice = StrictChoice(table, (policy,), Fraction(1))
     rungs = choice.rungs_for(names)
     kept = {name: rung for name, rung in zip(names, rungs, strict=True) if rung < table.schema[name].top}
@@ -195,7 +195,7 @@ def of_states(table: AuxiliaryTable, policy: Policy, names: Sequence[str]) -> Co
 def drawn(table: AuxiliaryTable, policy: Policy, names: Sequence[str]) -> Cost:
     """Return the least that a draw between two states costs, with strict's coverage.
 
-    The draw does not depend on values, so whoever is in a cell sends it with the same chance: as strict, it tells nothing.
+    The draw does not depend on values, so all people of a cell send it with the same probability: like strict, it discloses nothing more.
     """
     subsets = (some for size in range(len(names) + 1) for some in itertools.combinations(names, size))
     served = [_served(table, policy, dict.fromkeys(some, 0)) for some in subsets]
@@ -257,7 +257,7 @@ def _cuts(
     by_share = occurring[
         np.argsort(counts[occurring].max(axis=1) / counts[occurring].sum(axis=1), kind="stable")
     ]
-    # Values from which it is easy and hard to guess in turn: both sides of a cut are then like the whole.
+    # Values with low and high guessing entropy in turn: both sides of a cut are then like the whole.
     in_turn = np.array(
         [by_share[place // 2 if place % 2 == 0 else -1 - place // 2] for place in range(len(by_share))]
     )
@@ -276,7 +276,7 @@ def _cuts(
 
 
 def remainders(table: AuxiliaryTable, policy: Policy, names: Sequence[str]) -> Cost:
-    """Let people send a finer cell if it is private, they are private among themselves, and so are those left behind."""
+    """Let people send a finer cell if it is private, they are private among themselves, and so are the remaining people."""
     everybody = np.arange(table.rows)
     if not _holds(table.columns[policy.attribute], everybody, policy):
         return Cost(0.0, 1.0)
@@ -299,7 +299,7 @@ def remainders(table: AuxiliaryTable, policy: Policy, names: Sequence[str]) -> C
 def _finer(
     table: AuxiliaryTable, policy: Policy, name: str, senders: Rows, cell: Rows
 ) -> tuple[int, str, list[tuple[Rows, Rows]], Rows] | None:
-    """Return what sending an attribute too would cost, who moves to finer cells, and who is left; None if nobody can."""
+    """Return what sending an attribute too would cost, who moves to finer cells, and who remains; None if no one can."""
     column, values = table.columns[policy.attribute], table.columns[name]
     sent, inner = values[senders], values[cell]
     moved, left = [], []
@@ -312,7 +312,7 @@ def _finer(
     moved.sort(key=lambda part: -len(part[0]))
     rest = np.concatenate(left) if left else senders[:0]
     while len(rest) and moved and not _holds(column, rest, policy):
-        rest = np.concatenate([rest, moved.pop()[0]])  # the fewest people stay behind with them
+        rest = np.concatenate([rest, moved.pop()[0]])  # the fewest people remain with them
     if not moved:
         return None
     cost = sum(len(some) * len(around) for some, around in moved) + len(rest) * len(cell)
@@ -336,7 +336,7 @@ def percent(number: float, digits: int = 1) -> str:
 
 
 def share(number: float) -> str:
-    """Write a share of sends below the demand; only nothing at all is 0."""
+    """Format a share of disclosures below the policy's minimum; only an exact 0 is shown as 0."""
     if number and number < 0.0005:
         return "< 0.1"
     return f"{100 * number:.1f}" if number else "0"
@@ -355,7 +355,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="a tiny size, to see that it runs")
+    parser.add_argument("--quick", action="store_true", help="a tiny size, to test that it runs")
     parser.add_argument(
         "--data",
         type=Path,
@@ -369,9 +369,9 @@ def main() -> None:
     if options.quick:
         populations = [replace(each, protected=each.protected[-QUICK_PROTECTED:]) for each in populations]
         levels, high, groups = QUICK_LEVELS, QUICK_LEVELS, QUICK_GROUPS
-    head = ("data", "protects", "Gmin (demand)")
+    head = ("data", "protects", "Gmin (of the maximum)")
     print_table(
-        "Sends below the demand in %, template known / not known",
+        "Disclosures below the policy in %, template known / not known",
         (*head, *ALL),
         attack_lines(populations, levels, "below"),
     )
@@ -388,7 +388,7 @@ def main() -> None:
         "remainders",
     )
     print_table(
-        "Demands near the maximum, every attribute fixed",
+        "Policies near the maximum, every attribute fixed",
         (*head, *better),
         better_lines(populations, high, groups),
     )

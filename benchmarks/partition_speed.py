@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from incrowd.methods import METHODS
+from incrowd.core.transactions import Transactions
+from incrowd.methods.registry import METHODS
 from incrowd.metrics import measure_losses
 from incrowd.taxonomy import balanced
-from incrowd.transactions import Transactions
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("INCROWD_DATA", ROOT / "../shared/data"))

@@ -1,10 +1,10 @@
-"""The experiments of clump.txt (figures 3 to 7): Clump against Partition on users' nouns over WordNet.
+"""The experiments of Milani Fard & Wang, SECRYPT 2010 (figures 3 to 7): Clump against Partition on users' nouns over WordNet.
 
     python benchmarks/reproduce_clump.py [--quick] [--out DIR]
 
 The paper's query log cannot be shipped; these users are made up by ``incrowd synth``, as many as the paper has
 (53,058) and with as many nouns. k = 5, 7, 10, 15; r = 10 where it is not varied. Two tables more: the same on
-a tree of the occurring nouns only, and the baskets of partition.txt (read from ``INCROWD_DATA``, default
+a tree of the occurring nouns only, and the baskets of He & Naughton (read from ``INCROWD_DATA``, default
 ``../shared/data`` from the project's root). What comes out, and how it compares: docs/experiments.md.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import incrowd as ic
-from incrowd.logs.synth import write_log
+from incrowd.logs.synth.generate import write_log
 from incrowd.taxonomy import open_taxonomy
 from plots import Experiment, Measure, Style, first_filled, publish, read_data, read_options, run
 
@@ -75,8 +75,8 @@ def made_up_users(users: int) -> Data:
         write_log(path, users=users + users // 10)  # one in thirty has no noun
         with ic.read_log(path) as log:
             nouns = log.transactions(items="nouns").as_sets()
-    grounded = open_taxonomy("wordnet", nouns, unlisted="drop")
-    return Data(grounded.transactions, grounded.taxonomy).first(users)
+    attached = open_taxonomy("wordnet", nouns, unlisted="drop")
+    return Data(attached.transactions, attached.taxonomy).first(users)
 
 
 def occurring_only(data: Data) -> Data:
@@ -134,7 +134,7 @@ def density(data: Data, sizes: Sequence[int]) -> Experiment:
 
 
 def baskets(*, quick: bool) -> Experiment:
-    """Return losses on partition.txt's data, which the paper does not use."""
+    """Return losses on He & Naughton's data, which the paper does not use."""
     names = ("BMS-WebView-1", "BMS-WebView-2")
     all_rows = [first_filled(rows, QUICK_USERS if quick else len(rows)) for rows in map(read_data, names)]
     data = [Data(rows, ic.balanced(rows, 5)) for rows in all_rows]

@@ -1,12 +1,13 @@
-"""The experiment of query-generalizer.txt (section 5): what generalized queries cost in traffic.
+"""The experiment of Oh, Kim & Obi (IEICE Trans. Inf. & Syst. 2012, section 5): what generalized queries cost in traffic.
 
     python benchmarks/reproduce_generalizer.py [--quick] [--out DIR]
 
-Table 2, figure 2 and the correlation of figure 3, on a table made like the paper's (66,270 loans) and on UCI Adult
+Table 2, figure 2 and the correlation of figure 3, on a synthetic table like the paper's (66,270 loans) and on UCI Adult
 (read from ``INCROWD_DATA``, default ``../shared/data`` from the project's root). As in the paper the provider's
-database is the auxiliary table, 100 queries are asked for each protected attribute, and each other attribute is fixed
-with probability 2/3. The paper's values are "randomly selected in the given domain"; a person, however, asks about
-herself. So both: any values of the domains, and the values of a random row. What comes out: docs/experiments.md.
+database is the auxiliary table, there are 100 queries for each protected attribute, and each other attribute is fixed
+with probability 2/3. The paper's values are "randomly selected in the given domain"; a person, however, queries
+their own values. So both are measured: any values of the domains, and the values of a random row. Results:
+docs/experiments.md.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.online import (
+from incrowd.generalizer import (
     AuxiliaryTable,
     Lattice,
     Policy,
@@ -38,10 +39,10 @@ from incrowd.online import (
     is_private,
     schema_of,
 )
-from incrowd.online.made import made_loans
+from incrowd.generalizer.synthetic import synthetic_loans
 from plots import DATA, Experiment, Measure, Style, publish, read_options
 
-ASKED, QUICK_ASKED = 100, 6
+QUERIES, QUICK_QUERIES = 100, 6
 LOANS, QUICK_LOANS = 66_270, 2_000
 CORRELATED, QUICK_CORRELATED = 5_000, 100
 FIXED = 2 / 3
@@ -89,7 +90,7 @@ class Population:
         return [1 + place * Fraction(self.steps[protected]) for place in range(POINTS)]
 
     def whole(self, protected: str) -> Fraction:
-        """Return G of the query for everything: what can be reached by dropping all."""
+        """Return G of the query for all rows, which is reached by dropping all attributes."""
         return Fraction(*guess_sum(np.bincount(self.table.columns[protected])))
 
     def answer(self, query: Mapping[str, object]) -> tuple[int, int]:
@@ -140,7 +141,7 @@ class Traffic:
 
 
 def _over_answered(statistic: Callable[..., Any], numbers: NDArray[np.float64]) -> list[float]:
-    """Return a statistic of each row over what is a number; not a number if there is none."""
+    """Return a statistic of each row over what is a number; NaN if there is none."""
     answered = [row[~np.isnan(row)] for row in numbers]
     return [float(statistic(row)) if row.size else math.nan for row in answered]
 
@@ -157,7 +158,7 @@ def random_query(table: AuxiliaryTable, protected: str, rng: np.random.Generator
     return query
 
 
-def ask(
+def draw_queries(
     population: Population, protected: str, wanted: int, *, of_a_row: bool
 ) -> tuple[list[Query], list[Query]]:
     """Draw queries until enough have a matching row; return them, and those drawn that have none."""
@@ -235,7 +236,7 @@ def panel(population: Population, protected: str, drawn_from: str, traffic: Traf
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out for one protected attribute and one way to draw queries."""
+    """The results for one protected attribute and one way to draw queries."""
 
     population: Population
     protected: str
@@ -246,18 +247,18 @@ class Outcome:
     refused: int
 
 
-def outcome(population: Population, protected: str, drawn_from: str, asked: int) -> Outcome:
-    queries, empty = ask(population, protected, asked, of_a_row=DRAWN_FROM[drawn_from])
+def outcome(population: Population, protected: str, drawn_from: str, count: int) -> Outcome:
+    queries, empty = draw_queries(population, protected, count, of_a_row=DRAWN_FROM[drawn_from])
     grid = population.grid(protected)
     beyond = [population.whole(protected) * Fraction(11, 10)]
-    for_nobody = measure(population, protected, empty[:asked], [Fraction(1)])
+    without_match = measure(population, protected, empty[:count], [Fraction(1)])
     return Outcome(
         population,
         protected,
         drawn_from,
         measure(population, protected, queries, grid),
         len(empty),
-        for_nobody.mean_rows("worst-fit")[0],
+        without_match.mean_rows("worst-fit")[0],
         measure(population, protected, queries, beyond).refused()[0],
     )
 
@@ -269,10 +270,10 @@ def experiments(outcomes: Iterator[Outcome], done: list[Outcome]) -> Iterator[Ex
         yield from panel(one.population, one.protected, one.drawn_from, one.traffic)
 
 
-def outcomes(population: Population, asked: int) -> Iterator[Outcome]:
+def outcomes(population: Population, count: int) -> Iterator[Outcome]:
     for drawn_from in DRAWN_FROM:
         for protected in population.steps:
-            yield outcome(population, protected, drawn_from, asked)
+            yield outcome(population, protected, drawn_from, count)
 
 
 def table_2(done: Sequence[Outcome]) -> str:
@@ -305,7 +306,7 @@ def strategies(done: Sequence[Outcome], name: str, ratios: Callable[[Traffic, st
 
 
 def set_apart(done: Sequence[Outcome]) -> str:
-    """Return what is in no ratio: queries that nobody matches, and refused ones."""
+    """Return what is not in the ratios: queries without a matching row, and refused ones."""
     heads = ["G of the whole table", "l", "no row", "rows sent for these, Gmin = 1", "refused on the grid"]
     lines = [f"### {done[0].population.title}: set apart", ""]
     lines += [_row("", "protected", [*heads, "refused at 1.1 G"]), "|" + "---|" * (len(heads) + 3)]
@@ -323,9 +324,9 @@ def _row(*cells: str | Sequence[str]) -> str:
     return f"| {' | '.join(flat)} |"
 
 
-def correlation(population: Population, protected: str, asked: int, *, of_a_row: bool) -> float:
-    """Return Pearson's correlation of G and rows over random queries that somebody matches (figure 3 b)."""
-    queries, _ = ask(population, protected, asked, of_a_row=of_a_row)
+def correlation(population: Population, protected: str, count: int, *, of_a_row: bool) -> float:
+    """Return Pearson's correlation of G and rows over random queries with a matching row (figure 3 b)."""
+    queries, _ = draw_queries(population, protected, count, of_a_row=of_a_row)
     pairs = []
     for query in queries:
         lattice = _lattice(population.table, query, protected)
@@ -335,7 +336,7 @@ def correlation(population: Population, protected: str, asked: int, *, of_a_row:
 
 
 def loans(rows: int) -> Population:
-    made = made_loans(rows, 0)
+    made = synthetic_loans(rows, 0)
     return Population("Loans", encode(made, schema_of(made)), LOAN_STEPS)
 
 
@@ -343,7 +344,7 @@ def adult(rows: int | None) -> Population:
     """Read six attributes of UCI Adult, or end with the remedy."""
     path = DATA / "tables/adult.data"
     if not path.is_file():
-        sys.exit(f"{path} is not there; set INCROWD_DATA to the directory of the public data sets")
+        sys.exit(f"{path} does not exist; set INCROWD_DATA to the directory of the public data sets")
     with path.open(encoding="ascii", newline="") as file:
         people = [line for line in csv.reader(file, skipinitialspace=True) if line][:rows]
     columns = {name: [person[place] for person in people] for name, place in ADULT_COLUMNS.items()}
@@ -354,14 +355,14 @@ def adult(rows: int | None) -> Population:
 
 def main() -> None:
     options = read_options(__doc__)
-    asked, rows, correlated = ASKED, LOANS, CORRELATED
+    count, rows, correlated = QUERIES, LOANS, CORRELATED
     if options.quick:
-        asked, rows, correlated = QUICK_ASKED, QUICK_LOANS, QUICK_CORRELATED
+        count, rows, correlated = QUICK_QUERIES, QUICK_LOANS, QUICK_CORRELATED
     for population in (loans(rows), adult(rows if options.quick else None)):
         done: list[Outcome] = []
         name = f"reproduce-generalizer-{population.title.lower()}"
         with mpl.rc_context({"xtick.labelsize": 6}):  # ten Gmin under a small panel
-            publish(experiments(outcomes(population, asked), done), STYLES, name, options.out, columns=3)
+            publish(experiments(outcomes(population, count), done), STYLES, name, options.out, columns=3)
         if population.title == "Loans":
             print(table_2(done))
         print(strategies(done, "ratio of means", Traffic.ratio_of_means))

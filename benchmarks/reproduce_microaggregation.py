@@ -1,4 +1,4 @@
-"""The experiments of semantic-microaggregation.txt (figures 2 and 3): L and RL of all methods.
+"""The experiments of Batet et al., Information Sciences 2013 (figures 2 and 3): L and RL of all methods.
 
     python benchmarks/reproduce_microaggregation.py [--quick] [--out DIR]
 
@@ -18,11 +18,11 @@ from typing import Any
 
 import incrowd as ic
 from incrowd.errors import BadInputError
-from incrowd.logs.synth import write_log
-from incrowd.methods import rivals
-from incrowd.metrics.utility import likeness_lost, linkage
-from incrowd.taxonomy import ground
-from incrowd.taxonomy.wordnet import wordnet_tree
+from incrowd.logs.synth.generate import write_log
+from incrowd.methods.baselines import microaggregation as baselines
+from incrowd.metrics.tasks import linkage, user_group_change
+from incrowd.taxonomy import attach
+from incrowd.taxonomy.sources.wordnet import wordnet_tree
 from plots import Experiment, Measure, Style, publish, read_options
 
 USERS, QUICK_USERS = 1_100, 60
@@ -45,7 +45,7 @@ STYLES = {
     "Poblete et al.": Style("#8a6d00", "P"),
 }
 # The distances of spelling do not depend on k, and take longer than all the rest.
-rivals.navarro_distances = lru_cache(rivals.navarro_distances)  # type: ignore[assignment]
+baselines.navarro_distances = lru_cache(baselines.navarro_distances)  # type: ignore[assignment]
 
 
 class Data:
@@ -56,8 +56,8 @@ class Data:
             path = Path(scratch) / "log.tsv"
             write_log(path, users=users)
             with ic.read_log(path) as log:
-                rows = log.transactions(items="concepts", asked=True)
-        self.rows, self.tree = ground(rows, wordnet_tree(), unlisted="keep")[:2]
+                rows = log.transactions(items="concepts", events=True)
+        self.rows, self.tree = attach(rows, wordnet_tree(), unlisted="keep")[:2]
         self.clusters = clusters
 
     def measured(self, **settings: Any) -> tuple[float, float]:
@@ -71,7 +71,7 @@ class Data:
         if not len(release.classes.nodes):  # an empty list
             return 100.0, 0.0
         whole = {"sample": len(self.rows)}
-        lost = likeness_lost(self.rows, self.tree, release.classes, clusters=self.clusters, **whole)
+        lost = user_group_change(self.rows, self.tree, release.classes, clusters=self.clusters, **whole)
         return lost, linkage(self.rows, self.tree, release.classes, **whole)
 
 
@@ -93,13 +93,13 @@ def rarely_typed(data: Data, ks: Sequence[int]) -> str:
     words = []
     for k in ks:
         release = ic.anonymize(data.rows, data.tree, k=k, method="microaggregation", verbatim=True)
-        asked, texts = data.rows.asked, release.classes.texts
-        assert asked is not None
+        events, texts = data.rows.events, release.classes.texts
+        assert events is not None
         assert texts is not None
         owners: dict[str, set[int]] = {text: set() for text in texts.to_pylist() if text is not None}
-        names = asked.texts.to_pylist()
+        names = events.texts.to_pylist()
         for row in range(len(data.rows)):
-            for query in asked.query[asked.start[row] : asked.start[row + 1]].tolist():
+            for query in events.query[events.start[row] : events.start[row + 1]].tolist():
                 if names[query] in owners:
                     owners[names[query]].add(row)
         alone = sum(len(people) == 1 for people in owners.values())
@@ -109,7 +109,7 @@ def rarely_typed(data: Data, ks: Sequence[int]) -> str:
 
 def experiments(data: Data) -> Iterator[Experiment]:
     """Yield figures 2 and 3."""
-    print(f"{data.rows}\n{len(data.rows.asked or ()):,} queries\n", flush=True)
+    print(f"{data.rows}\n{len(data.rows.events or ()):,} queries\n", flush=True)
     runs = {name: [data.measured(k=k, **settings) for k in KS] for name, settings in GROUPING.items()}
     yield figures("methods that group", "k", KS, runs)
     noisy = [data.measured(method="korolova", d=d, eps=2.0, delta=0.0099) for d in DS]

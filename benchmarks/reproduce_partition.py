@@ -1,4 +1,4 @@
-"""The experiments of partition.txt (figures 3 to 7): Partition against Apriori (AA), time and NCP.
+"""The experiments of He & Naughton, VLDB 2009 (figures 3 to 7): Partition against Apriori (AA), time and NCP.
 
     python benchmarks/reproduce_partition.py [--quick] [--out DIR]
 
@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 import incrowd as ic
-from incrowd.taxonomy import ground
+from incrowd.taxonomy import attach
 from plots import Experiment, Measure, Style, first_filled, publish, read_data, read_options, run
 
 K, M, FAN_OUTS = 10, 4, (4, 5, 6)
@@ -109,7 +109,7 @@ def already_anonymous(bench: Bench) -> str:
     web2 = bench.data[WEB2]
     release = ic.anonymize(web2, ic.balanced(web2, 5), k=K, method="partition")
     rows = ic.Transactions.from_rows(release.table()["items"].to_pylist())
-    tree = ground(rows, release.taxonomy).taxonomy
+    tree = attach(rows, release.taxonomy).taxonomy
     words = []
     for name, settings in (
         ("AA", {"method": "apriori", "m": longest(rows)}),

@@ -1,4 +1,4 @@
-"""The claims of ssc.txt (section VI): SSC against LG(bag) in bLM, Recall and sDist.
+"""The claims of Liu & Wang, ICDM 2010 (section VI): SSC against LG(bag) in bLM, Recall and sDist.
 
     python benchmarks/reproduce_ssc.py [--quick] [--out DIR]
 
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import incrowd as ic
-from incrowd.logs.synth import write_log
+from incrowd.logs.synth.generate import write_log
 from incrowd.taxonomy import open_taxonomy
 from plots import DATA, Experiment, Measure, Style, first_filled, publish, read_options
 
@@ -44,8 +44,8 @@ def vocabularies(log: Path, unit: str, rows: int | None = None) -> tuple[ic.Tran
     """Return bags of the nouns that WordNet lists, and WordNet."""
     with ic.read_log(log) as read:
         nouns = read.transactions(unit=unit, items="nouns")
-    grounded = open_taxonomy("wordnet", nouns, unlisted="drop")
-    return first_filled(grounded.transactions, rows or len(nouns)), grounded.taxonomy
+    attached = open_taxonomy("wordnet", nouns, unlisted="drop")
+    return first_filled(attached.transactions, rows or len(nouns)), attached.taxonomy
 
 
 def by_k(title: str, rows: ic.Transactions, tree: ic.Taxonomy) -> Experiment:

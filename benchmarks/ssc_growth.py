@@ -19,9 +19,9 @@ import numpy as np
 
 import incrowd
 from incrowd.kernels.arrays import Rows, leaf_rows
-from incrowd.kernels.ssc import ssc_clusters
 from incrowd.kernels.terms import Bags, Paths, count_near, list_near, paths_to
-from incrowd.logs.synth import write_log
+from incrowd.logs.synth.generate import write_log
+from incrowd.methods.ssc.kernel import ssc_clusters
 from incrowd.taxonomy import open_taxonomy
 
 COLUMNS = [
@@ -47,7 +47,7 @@ def vocabularies(users: int, scratch: Path) -> tuple[Paths, Bags]:
     leaf, term = np.unique(rows.leaf, return_inverse=True)
     tree = data.taxonomy
     return (
-        paths_to(tree.parent, tree.end, tree.far, tree.leaf_nodes[leaf]),
+        paths_to(tree.parent, tree.end, tree.root_distance, tree.leaf_nodes[leaf]),
         Bags(rows.start, term.astype(np.int32), rows.times),
     )
 

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+NO_BROWSER = f"no browser is installed, looked for {', '.join(BROWSERS)} (Debian: chromium)"
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -38,7 +39,7 @@ def opened(page, tmp_path):
     """Return the page as a real browser has it after drawing."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
-        pytest.skip(f"no browser is installed (looked for {', '.join(BROWSERS)})")
+        pytest.skip(NO_BROWSER)
     file = tmp_path / "page.html"
     file.write_text(page.replace("<meta name=", PROBE + "<meta name=", 1), encoding="utf-8")
     profile = f"--user-data-dir={tmp_path / 'profile'}"

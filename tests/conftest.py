@@ -13,6 +13,29 @@ settings.register_profile("incrowd", deadline=None, suppress_health_check=[Healt
 settings.load_profile("incrowd")
 
 ROOT = Path(__file__).resolve().parents[1]
+# Files and rooms that take long; `pytest --durations=60` says which. Spark's are apart from each other, so that mostly one worker
+# has a session, and the cluster comes after them: it holds the lock on kernels that they would wait for.
+LONGEST = (
+    "spark/test_engine.py",
+    "test_wheel.py",
+    "gateway/test_private_directory.py",
+    "gateway/test_reload.py",
+    "gateway/test_connections.py",
+    "spark/test_flock.py",
+    "spark/test_spark_audit.py",
+    "spark/test_partition.py",
+    "spark/test_tables.py",
+    "gateway/test_serving.py",
+    "gateway/test_faults.py",
+    "spark/test_cluster.py",
+    "gateway/test_fuzz.py",
+    "test_",
+    "methods/",
+    "gateway/",
+    "cli/",
+    "generalizer/",
+    "auditing/",
+)
 
 
 @pytest.fixture(scope="session")
@@ -35,5 +58,28 @@ def pytest_runtest_makereport(item, call):  # noqa: ARG001 - pytest names them
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with the files that take longest, so that no worker is left alone with one of them in the end."""
-    items.sort(key=lambda item: "spark" not in item.path.parts)
+    """Begin with the files that take longest, so that no worker is left alone with one of them in the end.
+
+    Workers are given files in this order (``make test`` asks for it with ``--no-loadscope-reorder``).
+    """
+    items.sort(key=lambda item: place_of(item.path.relative_to(ROOT / "tests").as_posix()))
+
+
+def place_of(path):
+    """Return where a file comes in the order of what takes longest; what is not named there comes last."""
+    return next((place for place, first in enumerate(LONGEST) if path.startswith(first)), len(LONGEST))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Name the tests that were left out, each under its reason."""
+    reasons = {}
+    for report in terminalreporter.stats.get("skipped", ()):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        test = report.nodeid.partition("[")[0]  # once for all of its parameters
+        reasons.setdefault(reason.removeprefix("Skipped: "), {})[test] = None
+    if reasons:
+        terminalreporter.section("left out")
+    for reason, tests in sorted(reasons.items()):
+        terminalreporter.line(f"{reason}:")
+        for test in tests:
+            terminalreporter.line(f"  {test}")

@@ -15,6 +15,7 @@ from typing import NamedTuple
 __all__ = [
     "Group",
     "Tree",
+    "attach",
     "average_length",
     "average_level",
     "bag_of",
@@ -23,7 +24,6 @@ __all__ = [
     "generalizes",
     "generalizes_by_matching",
     "ggd",
-    "ground",
     "ic_norm",
     "is_km_anonymous",
     "itself",
@@ -89,13 +89,13 @@ def itself(node: str) -> str:
     return f"{node} itself"
 
 
-def ground(children: Children, items: Iterable[str]) -> dict[str, list[str]]:
+def attach(children: Children, items: Iterable[str]) -> dict[str, list[str]]:
     """Give each inner node that is an item a leaf of its own, behind its other children."""
-    grounded = {node: list(below) for node, below in children.items()}
+    attached = {node: list(below) for node, below in children.items()}
     for item in sorted(set(items)):
-        if grounded.get(item):
-            grounded[item].append(itself(item))
-    return grounded
+        if attached.get(item):
+            attached[item].append(itself(item))
+    return attached
 
 
 def balanced(items: Sequence[str], fan_out: int) -> dict[str, list[str]]:
@@ -117,7 +117,7 @@ def bag_of(items: Iterable[str]) -> dict[str, int]:
     return bag
 
 
-# Partition (partition.txt, section 4)
+# Partition (He & Naughton, VLDB 2009, section 4)
 
 
 class Group(NamedTuple):
@@ -227,7 +227,7 @@ def published_sets(groups: Iterable[Group], rows: int) -> list[Bag | None]:
 
 
 def lg_bag(tree: Tree, bags: Sequence[Bag], groups: Iterable[Group]) -> list[Bag | None]:
-    """Return LG(bag): each node of the group's cut as often as the row that has least under it (ssc.txt, V-A)."""
+    """Return LG(bag): each node of the group's cut as often as the row that has least under it (Liu & Wang, ICDM 2010, V-A)."""
     published: list[Bag | None] = [None] * len(bags)
     for group in groups:
         least = {node: min(_under(tree, node, bags[row]) for row in group.rows) for node in group.nodes}
@@ -240,7 +240,7 @@ def _under(tree: Tree, node: str, bag: Bag) -> int:
     return sum(count for item, count in bag.items() if tree.covers(node, item))
 
 
-# What it means to generalize (clump.txt, Definition 1), twice
+# What it means to generalize (Milani Fard & Wang, SECRYPT 2010, Definition 1), twice
 
 
 def generalizes(tree: Tree, published: Bag, original: Bag) -> bool:
@@ -290,7 +290,7 @@ def _over_published(published: Published, value: Callable[[str], Fraction]) -> F
 
 
 def ggd(tree: Tree, bags: Sequence[Bag], published: Published) -> Fraction:
-    """Sum LM over what is published, and 1 for every occurrence that is not (clump.txt, Definition 2)."""
+    """Sum LM over what is published, and 1 for every occurrence that is not (Milani Fard & Wang, SECRYPT 2010, Definition 3)."""
     return _occurrences(bags) - _occurrences(published) + _over_published(published, tree.lm)
 
 

@@ -1,4 +1,4 @@
-"""Apriori-based anonymization (partition.txt, section 5) to compare with: plain Python, exact, slow.
+"""Apriori-based anonymization (He & Naughton, VLDB 2009, section 5) to compare with: plain Python, exact, slow.
 
 The definition word for word: everything is counted anew after each step. Nothing is shared with the product.
 """

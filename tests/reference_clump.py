@@ -1,4 +1,4 @@
-"""Clump, the LCG and GGD (clump.txt) for the tests to compare with: plain Python, exact, slow.
+"""Clump, the LCG and GGD (Milani Fard & Wang, SECRYPT 2010) for the tests to compare with: plain Python, exact, slow.
 
 The LCG is here four times: by search through all common generalizations (Definition 2), in closed form, and as
 BUIG (Algorithm 2), once as printed, which is wrong, and once put right. Nothing here is shared with the product.

@@ -1,4 +1,4 @@
-"""Semantic microaggregation (semantic-microaggregation.txt) for the tests to compare with: plain Python, exact, slow.
+"""Semantic microaggregation (Batet et al., Information Sciences 2013) for the tests to compare with: plain Python, exact, slow.
 
 A tree is the list of its nodes' parents in pre-order, -1 for the root; a user is a bag ``{node: count}``. Distances of
 categories and users are Fractions; every sum, minimum and centroid is computed anew from the definitions. Nothing here is

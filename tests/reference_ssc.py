@@ -1,4 +1,4 @@
-"""SSC (ssc.txt) for the tests to compare with: plain Python, exact, slow; matchings are SciPy's.
+"""SSC (Liu & Wang, ICDM 2010) for the tests to compare with: plain Python, exact, slow; matchings are SciPy's.
 
 A row is a bag ``{term: count}``; a centre is a list of (hyper-term, copies), a hyper-term the tuple of its members in
 the order of joining. Every search looks at every row. Nothing here is shared with the product.

@@ -11,9 +11,9 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 import reference
+from incrowd.core.transactions import Transactions
 from incrowd.methods.classes import WITHHELD, Classes
-from incrowd.taxonomy import Grounded, Taxonomy, ground
-from incrowd.transactions import Transactions
+from incrowd.taxonomy import Attached, Taxonomy, attach
 
 __all__ = ["Case", "cases", "children_of", "fragments", "in_names", "large_cases", "taxonomy_of", "trees"]
 
@@ -28,7 +28,7 @@ class Case(NamedTuple):
     k: int
 
     def tree(self) -> reference.Tree:
-        return reference.Tree(reference.ground(self.children, (item for row in self.rows for item in row)))
+        return reference.Tree(reference.attach(self.children, (item for row in self.rows for item in row)))
 
     def bags(self) -> list[dict[str, int]]:
         leaf = {
@@ -38,8 +38,8 @@ class Case(NamedTuple):
         }
         return [reference.bag_of(leaf[item] for item in row) for row in self.rows]
 
-    def grounded(self) -> Grounded:
-        return ground(Transactions.from_rows(self.rows), taxonomy_of(self.children))
+    def attached(self) -> Attached:
+        return attach(Transactions.from_rows(self.rows), taxonomy_of(self.children))
 
 
 def children_of(parents: list[int], names: list[str]) -> Children:

@@ -21,9 +21,10 @@ from scipy.optimize import linear_sum_assignment
 
 import incrowd as ic
 import reference
-from incrowd.methods import ASKING, PROMISES, promise_of, read_parameters, variants
-from incrowd.record_table import shown
-from incrowd.taxonomy import ground
+from incrowd.core.promises import promise_of
+from incrowd.methods.registry import METHODS, method_named
+from incrowd.release.files.records import shown
+from incrowd.taxonomy import attach
 
 K = 4
 FORMS = ("jsonl", "csv", "dat")
@@ -33,9 +34,9 @@ SUPPRESSING = {"suppress", "ssc", "poblete", "microaggregation", "navarro", "ero
 # With its defaults the noise drowns so few people; with these a query of some ten people passes.
 LITTLE_NOISE = {"d": 3, "eps": 20.0, "delta": 0.009}
 EVERY = [
-    (name, {**variant, **(LITTLE_NOISE if PROMISES[name] == "differential privacy" else {})})
+    (name, {**variant, **(LITTLE_NOISE if method_named(name).is_noisy else {})})
     for name in ic.METHODS
-    for variant in variants(name)
+    for variant in METHODS[name].variants()
 ]
 VARIANTS = [
     pytest.param(name, variant, id="-".join([name, *map(str, variant.values())])) for name, variant in EVERY
@@ -44,7 +45,7 @@ VARIANTS = [
 
 def is_list(method):
     """Tell whether a method publishes a list of queries, and no one's records."""
-    return PROMISES[method] == "differential privacy"
+    return method_named(method).is_noisy
 
 
 # Uneven depths, a single child, and inner nodes ("fruit", "all things") that people have as items.
@@ -106,7 +107,7 @@ class Made(NamedTuple):
 
 def in_file_tree(rows):
     """Return the rows over the taxonomy of the file, as the reference has them."""
-    tree = reference.Tree(reference.ground(CHILDREN, {item for row in rows for item in row}))
+    tree = reference.Tree(reference.attach(CHILDREN, {item for row in rows for item in row}))
     leaf = {item: reference.itself(item) if item in CHILDREN else item for row in rows for item in row}
     return tree, [reference.bag_of(leaf[item] for item in row) for row in rows]
 
@@ -138,8 +139,10 @@ def write(directory, rows, owners, *, method, variant, kind):
     """Anonymize and write; return the release's directory and the private map as {owner: row}."""
     directory.mkdir()
     transactions = ic.Transactions.from_rows(rows, owners=owners)
-    if method in ASKING:  # it wants queries, here of one item each, and a tree that means something
-        transactions, kind = with_clicks(transactions.with_askings()), "file"
+    if METHODS[
+        method
+    ].needs_events:  # it wants queries, here of one item each, and a tree that means something
+        transactions, kind = with_clicks(transactions.with_events()), "file"
     tree = product_tree(kind, transactions, directory)
     release = ic.anonymize(transactions, tree, method=method, k=K, seed=5, **variant)
     if is_list(method):
@@ -152,21 +155,21 @@ def write(directory, rows, owners, *, method, variant, kind):
 
 def with_clicks(transactions):
     """Return queries that were each followed by a click, on one of eight sites of their own that do not name them."""
-    asked = transactions.asked
-    order = np.argsort(asked.query, kind="stable")
+    events = transactions.events
+    order = np.argsort(events.query, kind="stable")
     times = np.empty(len(order), dtype=np.int64)  # how often its query was typed before
-    times[order] = (np.arange(len(order)) - np.searchsorted(asked.query[order], asked.query[order])) % 8
+    times[order] = (np.arange(len(order)) - np.searchsorted(events.query[order], events.query[order])) % 8
     names = [
-        f"s{query}x{time}.example/" for query, time in zip(asked.query.tolist(), times.tolist(), strict=True)
+        f"s{query}x{time}.example/" for query, time in zip(events.query.tolist(), times.tolist(), strict=True)
     ]
     sites, site = np.unique(names, return_inverse=True)
     clicked = replace(
-        asked,
-        clicks=np.arange(len(asked.query) + 1, dtype=np.int64),
+        events,
+        clicks=np.arange(len(events.query) + 1, dtype=np.int64),
         site=site.astype(np.int32),
         sites=pa.array(sites.tolist(), pa.string()),
     )
-    return replace(transactions, asked=clicked)
+    return replace(transactions, events=clicked)
 
 
 @pytest.fixture(scope="module", params=["file", "balanced"])
@@ -186,7 +189,7 @@ def made(tmp_path_factory, kind):
             owners = owners_of(rows)
             directory = tmp_path_factory.mktemp("contract") / "one"
             release, row_of = write(directory, rows, owners, method=method, variant=variant, kind=kind)
-            balanced = kind == "balanced" and method not in ASKING
+            balanced = kind == "balanced" and not METHODS[method].needs_events
             tree, bags = in_balanced_tree(rows, 4) if balanced else in_file_tree(rows)
             written[key] = Made(release, rows, owners, tree, bags, row_of, renamed_in(directory / "map"))
         return written[key]
@@ -207,7 +210,7 @@ def files(directory):
 def test_the_claim_holds_on_the_written_file(made, method, variant):
     release = made(method, variant)
     claim = release.manifest()["claim"]
-    assert claim["kind"] == promise_of(method, read_parameters(method, variant))
+    assert claim["kind"] == promise_of(method, method_named(method).read_parameters(variant))
     result = ic.audit(release.directory)
     assert result.problems == []
     if is_list(method):
@@ -279,10 +282,10 @@ def nodes_of_labels(release):
 
 def stands_for(tree, published, own, within):
     """Tell whether every published copy can have an item of the owner's of its own that is near enough."""
-    asked, given = list(Counter(published).elements()), list(Counter(own).elements())
-    far = np.array([[steps(tree, one, other) > within for other in given] for one in asked])
-    if not asked or len(asked) > len(given):
-        return not asked
+    events, given = list(Counter(published).elements()), list(Counter(own).elements())
+    far = np.array([[steps(tree, one, other) > within for other in given] for one in events])
+    if not events or len(events) > len(given):
+        return not events
     return not far[linear_sum_assignment(far)].any()
 
 
@@ -319,7 +322,7 @@ def test_the_release_says_something(made, method, variant):
     """A method that publishes the root for everybody keeps every promise but its purpose."""
     release = made(method, variant)
     published = {item for items, _ in release.records() for item in items}
-    if PROMISES[method] == "k^m-anonymity":  # one cut for all: a rare item takes its whole family up
+    if METHODS[method].promise == "k^m-anonymity":  # one cut for all: a rare item takes its whole family up
         assert len(published) > 3
         return
     assert len(published) > 5
@@ -331,10 +334,10 @@ def test_the_input_is_not_changed(tmp_path, method, variant):
     rows = make_rows()
     transactions = ic.Transactions.from_rows(rows, owners=owners_of(rows))
     tree = ic.balanced(transactions, 4)
-    if method in ASKING:
-        transactions = with_clicks(transactions.with_askings())
+    if METHODS[method].needs_events:
+        transactions = with_clicks(transactions.with_events())
         tree = product_tree("file", transactions, tmp_path)
-        tree = ground(transactions, tree).taxonomy
+        tree = attach(transactions, tree).taxonomy
     arrays = ("indptr", "items", "counts", "vocabulary", "owners")
     before = [np.array(getattr(transactions, name)) for name in arrays]
     tree_before = [np.array(part) for part in (tree.parent, tree.end, tree.labels, tree.item_leaf)]

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from statistics import mean
 from xml.etree import ElementTree as ET
@@ -15,8 +12,8 @@ import numpy as np
 import pytest
 
 import incrowd as ic
+from benchmark_scripts import BENCHMARKS, run_script, write_baskets
 
-BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 SETS = ("BMS-WebView-1", "BMS-WebView-2")
 ROWS = 400
 
@@ -25,24 +22,13 @@ ROWS = 400
 def baskets(tmp_path_factory):
     """Return a directory with made-up sets in the place of the public ones."""
     directory = tmp_path_factory.mktemp("data")
-    (directory / "transactions").mkdir()
-    rng = np.random.default_rng(7)
-    for name in SETS:
-        rows = [np.unique(rng.zipf(1.5, size) % 60) for size in rng.integers(1, 6, ROWS)]
-        text = "".join(" ".join(map(str, row)) + "\r\n" for row in rows)
-        (directory / f"transactions/{name}.dat").write_bytes(text.encode())
+    write_baskets(directory, SETS, ROWS, np.random.default_rng(7))
     return directory
-
-
-def reproduce(name: str, data: Path, out: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, BENCHMARKS / f"{name}.py", "--quick", "--out", out]
-    environment = os.environ | {"INCROWD_DATA": str(data)}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
 def results(name: str, data: Path, out: Path) -> tuple[dict[str, dict], str]:
     """Run a script; return its measures by title and name, and what it printed."""
-    done = reproduce(name, data, out)
+    done = run_script(name, "--quick", "--out", out, data=data)
     assert done.returncode == 0, done.stderr
     stem = name.replace("_", "-")
     measures = {}
@@ -182,7 +168,7 @@ def test_the_same_numbers_give_the_same_bytes(monkeypatch, tmp_path):
 
 
 def test_without_the_data_it_says_what_to_set(tmp_path):
-    done = reproduce("reproduce_partition", tmp_path, tmp_path / "out")
+    done = run_script("reproduce_partition", "--quick", "--out", tmp_path / "out", data=tmp_path)
     assert done.returncode == 1
     assert done.stderr.strip().endswith("set INCROWD_DATA to the directory of the public data sets")
     assert len(done.stderr.splitlines()) == 1

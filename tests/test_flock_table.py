@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from itertools import groupby
 from pathlib import Path
 
@@ -13,9 +10,9 @@ import numpy as np
 import pytest
 
 import incrowd as ic
+from benchmark_scripts import BENCHMARKS, run_script, write_baskets
 
-BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
-RIVALS = ("Partition + LCG", "Clump, total", "Clump, increase")
+BASELINES = ("Partition + LCG", "Clump, total", "Clump, increase")
 ITEMS = ("011", "012", "021", "111", "121")
 ROWS = 60
 
@@ -26,10 +23,7 @@ def data(tmp_path_factory):
     directory = tmp_path_factory.mktemp("data")
     rng = np.random.default_rng(5)
     (directory / "transactions/groceries").mkdir(parents=True)
-    for name in ("BMS-WebView-1", "BMS-WebView-2", "retail"):
-        rows = [np.unique(rng.zipf(1.5, size) % 60) for size in rng.integers(1, 6, ROWS)]
-        text = "".join(" ".join(map(str, row)) + "\n" for row in rows)
-        (directory / f"transactions/{name}.dat").write_text(text, encoding="ascii")
+    write_baskets(directory, ("BMS-WebView-1", "BMS-WebView-2", "retail"), ROWS, rng)
     write_groceries(directory / "transactions/groceries", rng)
     (directory / "logs").mkdir()
     words = ["wine", "beer", "dog", "cat", "car", "boat", "shoe", "hat", "tea", "milk"]
@@ -51,17 +45,11 @@ def write_groceries(directory: Path, rng: np.random.Generator) -> None:
         (directory / f"{name}.labels").write_bytes(text.encode())
 
 
-def run(script: str, data: Path, *options: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, BENCHMARKS / f"{script}.py", *map(str, options)]
-    environment = os.environ | {"INCROWD_DATA": str(data)}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-
-
 @pytest.fixture(scope="module")
 def made(data, tmp_path_factory):
     """Return the numbers, both tables, and what was printed."""
     out = tmp_path_factory.mktemp("out")
-    done = run("flock_table", data, "--quick", "--out", out)
+    done = run_script("flock_table", "--quick", "--out", out, data=data)
     assert done.returncode == 0, done.stderr
     numbers = json.loads((out / "flock.json").read_text(encoding="utf-8"))
     full, short = ((out / f"flock-{name}.md").read_text(encoding="utf-8") for name in ("full", "short"))
@@ -81,7 +69,7 @@ def cases(numbers):
 def is_best(same, measure) -> bool:
     by_method = {result["method"]: result[measure] for result in same}
     sign = 1 if measure == "kept_exactly" else -1
-    return all(sign * by_method["flock"] > sign * by_method[rival] for rival in RIVALS)
+    return all(sign * by_method["flock"] > sign * by_method[baseline] for baseline in BASELINES)
 
 
 def percent(value: float, decimals: int) -> str:
@@ -119,30 +107,30 @@ def test_a_star_means_best_on_all_three(made):
     ],
     ids=["none", "GGD", "IC", "kept"],
 )
-def test_no_better_than_one_rival_in_one_measure_is_not_best(monkeypatch, worse, bold):
+def test_no_better_than_one_baseline_in_one_measure_is_not_best(monkeypatch, worse, bold):
     monkeypatch.syspath_prepend(BENCHMARKS)
     from flock_table import METHODS, Result, full_table, short_table  # noqa: PLC0415 - a script, not a package
 
-    rival = Result("some data, a tree", 5, "", 0.3, 0.6, 0.1, 0.05, 0.5, 1.0)
-    results = [rival._replace(method=name) for name in METHODS]
+    baseline = Result("some data, a tree", 5, "", 0.3, 0.6, 0.1, 0.05, 0.5, 1.0)
+    results = [baseline._replace(method=name) for name in METHODS]
     results[0] = results[0]._replace(
         **{"ggd_norm": 0.2, "ic_norm": 0.5, "kept_exactly": 0.2, "ncp": 0.06} | worse
     )
     assert cells_of(full_table(results))[0][2] == ("flock" if worse else "flock *")
     short = short_table(results)
     assert tuple(cell.startswith("**") for cell in cells_of(short)[0][2:5]) == bold
-    assert "Partition's NCP is better in 1 of 1: some data (k = 5)." in short
-    assert "Partition's recall of patterns is better in 0 of 1." in short
+    assert "Partition's item uncertainty is better in 1 of 1: some data (k = 5)." in short
+    assert "Partition's pattern recall is better in 0 of 1." in short
 
 
-def test_the_short_table_sets_flock_beside_its_rivals(made):
+def test_the_short_table_sets_flock_beside_its_baselines(made):
     numbers, _, short = made
     for same, line in zip(cases(numbers), cells_of(short), strict=True):
         by_method = {result["method"]: result for result in same}
         assert line[:2] == [same[0]["data"], str(same[0]["k"])]
         flock, partition, clump = line[2].split(" / ")
         assert flock.startswith("**") is is_best(same, "ggd_norm")
-        values = [f"{by_method[name]['ggd_norm']:.3f}" for name in ("flock", *RIVALS)]
+        values = [f"{by_method[name]['ggd_norm']:.3f}" for name in ("flock", *BASELINES)]
         assert [flock.strip("*"), partition, clump] == [*values[:2], min(values[2:])]
 
 
@@ -152,7 +140,7 @@ def test_it_says_where_partition_does_better(made):
     for same in cases(numbers):
         by_method = {result["method"]: result["ncp"] for result in same}
         better += by_method["Partition + LCG"] < by_method["flock"]
-    assert f"Partition's NCP is better in {better} of 12" in full
+    assert f"Partition's item uncertainty is better in {better} of 12" in full
 
 
 def test_the_numbers_are_those_of_the_library(made, data):
@@ -185,14 +173,14 @@ def test_groceries_are_bags_on_their_own_levels(data, monkeypatch):
 
 
 def test_without_the_data_it_says_what_to_set(tmp_path):
-    done = run("flock_table", tmp_path, "--quick", "--data", "groceries")
+    done = run_script("flock_table", "--quick", "--data", "groceries", data=tmp_path)
     assert done.returncode == 1
     assert done.stderr.strip().endswith("set INCROWD_DATA to the directory of the public data sets")
     assert len(done.stderr.splitlines()) == 1
 
 
 def test_the_speed_table_has_a_line_for_each_size(data):
-    done = run("flock_speed", data, "--quick", "--best-of", 1)
+    done = run_script("flock_speed", "--quick", "--best-of", 1, data=data)
     assert done.returncode == 0, done.stderr
     lines = cells_of(done.stdout)
     assert [line[:2] for line in lines] == [

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from fractions import Fraction
-from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 
-from incrowd.online import STRATEGIES, Policy, encode, generalize, schema_of
-from incrowd.online.made import made_loans
+from benchmark_scripts import BENCHMARKS, run_script
+from incrowd.generalizer import STRATEGIES, Policy, encode, generalize, schema_of
+from incrowd.generalizer.synthetic import synthetic_loans
 from test_experiments import check_plot, check_tables
 
-BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 ROWS = 500
 GMINS = [Fraction(1), Fraction("1.4"), Fraction(2), Fraction(50)]
 
@@ -34,7 +30,7 @@ def script(monkeypatch):
 
 @pytest.fixture
 def people():
-    return made_loans(ROWS, seed=5)
+    return synthetic_loans(ROWS, seed=5)
 
 
 @pytest.fixture
@@ -70,23 +66,23 @@ def test_an_answer_is_counted_as_lines_of_json(population, people):
 
 
 def test_how_queries_are_drawn(script, population, people):
-    own, none = script.ask(population, "race", 300, of_a_row=True)
+    own, none = script.draw_queries(population, "race", 300, of_a_row=True)
     assert none == [], "who asks about herself is in the table"
     fixed = Counter(name for query in own for name in query)
     assert set(fixed) == {"loan", "income", "reason", "county", "gender"}
     assert all(abs(count / 300 - 2 / 3) < 0.1 for count in fixed.values())
-    found, none = script.ask(population, "race", 40, of_a_row=False)
+    found, none = script.draw_queries(population, "race", 40, of_a_row=False)
     assert len(found) == 40
     assert all(matching(people, query) for query in found)
     assert none
     assert not any(matching(people, query) for query in none)
     genders = Counter(query.get("gender") for query in found + none)
     assert genders["Not applicable"] > genders["Male"] / 3, "rare values are drawn as often as frequent ones"
-    assert script.ask(population, "race", 300, of_a_row=True)[0] == own
+    assert script.draw_queries(population, "race", 300, of_a_row=True)[0] == own
 
 
 def test_what_every_line_costs(script, population, people):
-    queries, _ = script.ask(population, "reason", 8, of_a_row=True)
+    queries, _ = script.draw_queries(population, "reason", 8, of_a_row=True)
     traffic = script.measure(population, "reason", queries, GMINS)
     for column, query in enumerate(queries):
         sizes = [(rows := matching(people, few), entropy(rows, "reason")) for few in subsets(query)]
@@ -104,9 +100,9 @@ def test_what_every_line_costs(script, population, people):
                     query, population.table, [Policy("reason", gmin)], strategy=strategy, **user
                 )
                 assert found[strategy] == decision.rows_after
-            asked = matching(people, query)
-            as_it_is = entropy(asked, "reason") >= gmin
-            assert found["brute-force if needed"] == (len(asked) if as_it_is else found["brute-force"])
+            events = matching(people, query)
+            as_it_is = entropy(events, "reason") >= gmin
+            assert found["brute-force if needed"] == (len(events) if as_it_is else found["brute-force"])
     assert traffic.refused() == [0, 0, 0, len(queries)]
 
 
@@ -130,7 +126,7 @@ def test_ratios_that_are_not_the_same(script):
 
 
 def test_the_correlation_of_entropy_and_rows(script, population, people):
-    queries, _ = script.ask(population, "loan", 60, of_a_row=True)
+    queries, _ = script.draw_queries(population, "loan", 60, of_a_row=True)
     answers = [matching(people, query) for query in queries]
     guesses = [float(entropy(rows, "loan")) for rows in answers]
     wanted = np.corrcoef(guesses, [len(rows) for rows in answers])[0, 1]
@@ -138,7 +134,7 @@ def test_the_correlation_of_entropy_and_rows(script, population, people):
 
 
 def write_adult(directory):
-    """Write made-up people where UCI Adult is expected."""
+    """Write synthetic people where UCI Adult is expected."""
     rng = np.random.default_rng(2)
     lines = []
     for _ in range(600):
@@ -152,9 +148,7 @@ def write_adult(directory):
 
 
 def run(data, out):
-    command = [sys.executable, BENCHMARKS / "reproduce_generalizer.py", "--quick", "--out", out]
-    environment = os.environ | {"INCROWD_DATA": str(data)}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    return run_script("reproduce_generalizer", "--quick", "--out", out, data=data)
 
 
 def test_from_end_to_end(script, tmp_path):

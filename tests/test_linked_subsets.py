@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
 import sys
 from fractions import Fraction
 from itertools import chain, combinations
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[1] / "benchmarks/linked_subsets.py"
-TITLES = ("Parts of the past", "What it costs", "A refusal that the provider notices")
+from benchmark_scripts import loaded_script
+
+TITLES = ("Parts of past disclosures", "What it costs", "A refusal that the provider notices")
 
 
 @pytest.fixture(scope="module")
 def subsets():
-    spec = importlib.util.spec_from_file_location("linked_subsets", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["linked_subsets"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["linked_subsets"]
+    with loaded_script("linked_subsets") as module:
+        yield module
 
 
 def test_the_parts_of_a_past(subsets):
@@ -112,6 +107,6 @@ def test_the_whole_script_on_a_tiny_size(subsets, tmp_path, monkeypatch, capsys)
 
 def test_data_that_is_not_there_is_named(subsets, tmp_path):
     with pytest.raises(
-        SystemExit, match="is not there; give the directory of the public data sets as --data"
+        SystemExit, match="does not exist; give the directory of the public data sets as --data"
     ):
         subsets.adult(tmp_path, None, "income:g=11/10", ladders=False)

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import random
-import subprocess
-import sys
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
-from incrowd.online import Policy
-from online.naive import make_table
-
-SCRIPT = Path(__file__).resolve().parents[1] / "benchmarks/minimality.py"
+from benchmark_scripts import loaded_script, run_script
+from generalizer.naive import make_table
+from incrowd.generalizer import Policy
 
 
 @pytest.fixture(scope="module")
 def script():
-    spec = importlib.util.spec_from_file_location("minimality_benchmark", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["minimality_benchmark"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["minimality_benchmark"]
+    with loaded_script("minimality") as module:
+        yield module
 
 
 def test_values_that_hide_x_together_are_a_box_and_a_group(script):
@@ -40,7 +30,7 @@ def test_values_that_hide_x_together_are_a_box_and_a_group(script):
 
 
 def test_those_who_are_left_behind_must_be_hidden_too(script):
-    """Everybody in town 0 could send it. Were it so, who sends nothing would be known to earn 1."""
+    """All people in town 0 could send it. Then a person who sends nothing would be known to earn 1."""
     policy = Policy("x", Fraction(13, 10))
     alone = make_table(("town", "x"), [(0, n % 2) for n in range(20)] + [(1, 1)] * 5)
     assert script.remainders(alone, policy, ["town"]).fetched == 1
@@ -73,7 +63,7 @@ def test_the_whole_script_on_a_tiny_size(tmp_path):
         for _ in range(200)
     ]
     (tmp_path / "tables/adult.data").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    done = run("--quick", "--data", tmp_path)
+    done = run_script("minimality", "--quick", "--data", tmp_path)
     assert done.returncode == 0, done.stderr
     tables = [part.split("\n\n", 1) for part in done.stdout.split("### ")[1:]]
     below, fetched, refused, better = [
@@ -85,12 +75,6 @@ def test_the_whole_script_on_a_tiny_size(tmp_path):
 
 
 def test_data_that_is_not_there_is_named(tmp_path):
-    done = run("--quick", "--data", tmp_path)
+    done = run_script("minimality", "--quick", "--data", tmp_path)
     assert done.returncode == 1
-    assert "is not there; give the directory of the public data sets as --data" in done.stderr
-
-
-def run(*options: object) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if name != "INCROWD_DATA"}
-    command = [sys.executable, SCRIPT, *map(str, options)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert "does not exist; give the directory of the public data sets as --data" in done.stderr

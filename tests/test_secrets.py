@@ -69,12 +69,12 @@ def found(words, *places):
 def users():
     """Return what each user asks: common things, shared things, and one user's secrets."""
     chance = random.Random(7)
-    asked = {f"{USER}{n:02}": [" ".join(chance.sample(WORDS, 2)) for _ in range(3)] for n in range(40)}
-    for n, queries in enumerate(asked.values()):
+    events = {f"{USER}{n:02}": [" ".join(chance.sample(WORDS, 2)) for _ in range(3)] for n in range(40)}
+    for n, queries in enumerate(events.values()):
         queries.append(f"{chr(97 + n % 26)}{OWN}{n}")
-    asked |= {f"{USER}{n + 50}": [SHARED] for n in range(3 * K)}
-    asked[HOLDER] = [*SECRET_QUERIES, "dogs cats", SHARED]
-    return asked
+    events |= {f"{USER}{n + 50}": [SHARED] for n in range(3 * K)}
+    events[HOLDER] = [*SECRET_QUERIES, "dogs cats", SHARED]
+    return events
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def baskets(tmp_path_factory):
 
 
 def vocabulary(items):
-    queries = {query for asked in users().values() for query in asked}
+    queries = {query for events in users().values() for query in events}
     if items == "raw":
         return {query.replace(" ", "_") for query in queries}
     return queries if items == "queries" else {word for query in queries for word in query.split()}

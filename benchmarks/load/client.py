@@ -1,9 +1,9 @@
-"""The load: asks over connections that stay open, and counts what comes back.
+"""The load generator: sends requests over persistent connections, and counts the answers.
 
-Run: python client.py '{"port": 1, "questions": "questions.json", "seconds": 10, "connections": 32, "rate": 0, "gateway": true}'
-Prints a JSON object. With a rate of 0 each connection asks again as soon as it was answered (closed loop); else requests
-start at random moments, so many a second, whatever becomes of those before (open loop), and their time counts from
-that moment, waiting for a free connection included.
+Run: python client.py '{"port": 1, "queries": "queries.json", "seconds": 10, "connections": 32, "rate": 0, "gateway": true}'
+Prints a JSON object. With a rate of 0 each connection sends the next request as soon as it has an answer (closed loop); else
+requests start at random times, with that rate per second, independently of earlier ones (open loop), and their time includes
+waiting for a free connection.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import uvloop
 from provider import rows_for
 
 CHECK_EVERY = 50
-"""Of how many answers one is held against the right one; the others only by status and ``"answer": "exact"``."""
+"""One answer in so many is compared to the expected rows; the others only by status and ``"answer": "exact"``."""
 PATIENCE = 10.0
 """Seconds for the last answers."""
 TICK = 0.001
@@ -31,8 +31,8 @@ LENGTH = b"content-length: "
 
 
 @dataclass(frozen=True)
-class Question:
-    """What is asked, ready to be sent."""
+class PreparedQuery:
+    """A query and the bytes of its request."""
 
     raw: bytes
     query: dict[str, str]
@@ -43,8 +43,8 @@ class Load:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._settings = settings
-        asked = json.loads(Path(settings["questions"]).read_text(encoding="utf-8"))
-        self._questions = cycle([Question(each["raw"].encode(), each["query"]) for each in asked])
+        queries = json.loads(Path(settings["queries"]).read_text(encoding="utf-8"))
+        self._queries = cycle([PreparedQuery(each["raw"].encode(), each["query"]) for each in queries])
         self._gateway = settings["gateway"]
         self._times: list[float] = []
         self._problems: Counter[str] = Counter()
@@ -73,7 +73,7 @@ class Load:
 
     async def _as_fast_as_possible(self) -> None:
         for connection in self._connections:
-            connection.ask(next(self._questions), time.perf_counter())
+            connection.ask(next(self._queries), time.perf_counter())
         await asyncio.sleep(self._settings["seconds"])
 
     async def _at_rate(self, rate: float) -> None:
@@ -91,25 +91,27 @@ class Load:
 
     def _send_waiting(self) -> None:
         while self._waiting and self._idle:
-            self._idle.popleft().ask(next(self._questions), self._waiting.popleft())
+            self._idle.popleft().ask(next(self._queries), self._waiting.popleft())
 
     async def _finish(self) -> None:
-        """Wait for the last answers; who gets none by then has waited in vain."""
+        """Wait for the last answers; requests without one are counted as unanswered."""
         end = time.perf_counter() + PATIENCE
-        while time.perf_counter() < end and any(each.question for each in self._connections):  # noqa: ASYNC110
+        while time.perf_counter() < end and any(each.prepared for each in self._connections):  # noqa: ASYNC110
             await asyncio.sleep(TICK)
-        self._problems["unanswered"] += sum(each.question is not None for each in self._connections)
+        self._problems["unanswered"] += sum(each.prepared is not None for each in self._connections)
         for connection in self._connections:
             connection.close()
 
-    def answered(self, connection: Connection, question: Question, started: float, answer: bytes) -> None:
+    def answered(
+        self, connection: Connection, prepared: PreparedQuery, started: float, answer: bytes
+    ) -> None:
         now = time.perf_counter()
         self._times.append(now - started)
-        self._judge(question, answer)
+        self._judge(prepared, answer)
         if not self._going:
             return
         if not self._settings["rate"]:
-            connection.ask(next(self._questions), now)
+            connection.ask(next(self._queries), now)
             return
         self._idle.append(connection)
         self._send_waiting()
@@ -117,7 +119,7 @@ class Load:
     def lost(self) -> None:
         self._problems["lost"] += 1
 
-    def _judge(self, question: Question, answer: bytes) -> None:
+    def _judge(self, prepared: PreparedQuery, answer: bytes) -> None:
         status = answer[9:12].decode()
         if status != "200":
             self._problems[status] += 1
@@ -125,7 +127,7 @@ class Load:
             self._problems["not exact"] += 1
         elif len(self._times) % CHECK_EVERY == 0:
             self._checked += 1
-            self._problems["wrong"] += not self._is_right(question.query, answer.partition(b"\r\n\r\n")[2])
+            self._problems["wrong"] += not self._is_right(prepared.query, answer.partition(b"\r\n\r\n")[2])
 
     def _is_right(self, query: dict[str, str], body: bytes) -> bool:
         answer = json.loads(body)
@@ -147,20 +149,20 @@ class Load:
 
 
 class Connection(asyncio.Protocol):
-    """One connection; it has at most one question under way."""
+    """One connection, with at most one request in flight."""
 
     def __init__(self, load: Load) -> None:
         self._load = load
         self._answer = b""
         self._started = 0.0
-        self.question: Question | None = None
+        self.prepared: PreparedQuery | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport: asyncio.WriteTransport = transport  # type: ignore[assignment]
 
-    def ask(self, question: Question, started: float) -> None:
-        self.question, self._started = question, started
-        self._transport.write(question.raw)
+    def ask(self, prepared: PreparedQuery, started: float) -> None:
+        self.prepared, self._started = prepared, started
+        self._transport.write(prepared.raw)
 
     def data_received(self, data: bytes) -> None:
         self._answer = answer = self._answer + data
@@ -169,13 +171,13 @@ class Connection(asyncio.Protocol):
             return
         place = answer.find(LENGTH) + len(LENGTH)
         length = int(answer[place : answer.index(b"\r", place)])
-        question = self.question
-        if len(answer) >= head + 4 + length and question:
-            self._answer, self.question = b"", None
-            self._load.answered(self, question, self._started, answer)
+        prepared = self.prepared
+        if len(answer) >= head + 4 + length and prepared:
+            self._answer, self.prepared = b"", None
+            self._load.answered(self, prepared, self._started, answer)
 
     def connection_lost(self, _error: Exception | None) -> None:
-        if self.question:
+        if self.prepared:
             self._load.lost()
 
     def close(self) -> None:

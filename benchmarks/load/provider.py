@@ -1,8 +1,8 @@
-"""A provider that costs next to nothing: every question gets eight rows, 1 KB of JSON, made once and kept.
+"""A provider with almost no cost: every query gets eight rows, 1 KB of JSON, built once and cached.
 
 Run: python provider.py PORT
-The rows have what was asked for, and elsewhere values in turn. `rows_for` says which rows, so that whoever gets them
-over the gateway can tell whether the answer is right.
+The rows have the values of the query, and fixed values for other attributes. `rows_for` returns the rows, so that the load
+generator can check the gateway's answers.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ VALUES = {
 }
 
 
-def rows_for(asked: dict[str, str]) -> list[dict[str, object]]:
-    """Return the rows for a question: attribute -> value."""
+def rows_for(query: dict[str, str]) -> list[dict[str, object]]:
+    """Return the rows for a query: attribute -> value."""
     return [
         {
             "id": place,
             "loan": 100_000 + 700 * place,
             "income": 40_000 + 900 * place,
-            **{name: asked.get(name, values[place % len(values)]) for name, values in VALUES.items()},
+            **{name: query.get(name, values[place % len(values)]) for name, values in VALUES.items()},
         }
         for place in range(ROWS)
     ]
 
 
 def response(target: bytes) -> bytes:
-    asked = dict(parse_qsl(target.partition(b"?")[2].decode()))
-    body = json.dumps({"items": rows_for(asked)}, separators=(",", ":")).encode()
+    query = dict(parse_qsl(target.partition(b"?")[2].decode()))
+    body = json.dumps({"items": rows_for(query)}, separators=(",", ":")).encode()
     head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
     return head.encode() + body
 

@@ -1,7 +1,7 @@
-"""What the gateway is measured against: a proxy that passes all through, with Granian and uvloop as the gateway has them.
+"""The baseline for the gateway: a pass-through proxy, with Granian and uvloop like the gateway.
 
 Run: python proxy.py PORT URL aiohttp|own
-It asks the provider with aiohttp, as one would write it, or over the gateway's own connections.
+It sends requests to the provider with aiohttp, in the usual way, or over the gateway's own connections.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ SECONDS = 10.0
 
 @dataclass
 class Proxy:
-    """The ASGI application. It travels to the worker by pickle, and opens its connections there."""
+    """The ASGI application. It is pickled to the worker, and opens its connections there."""
 
     url: str
 
     def __call__(self) -> Any:
-        """Return the application: this object as a target loader, as the gateway's `Maker` is."""
+        """Return the application: this object as a target loader, as the gateway's `WorkerFactory` is."""
         return self.serve
 
     async def serve(self, scope: Any, receive: Any, send: Any) -> None:
@@ -88,7 +88,7 @@ class LeanProxy(Proxy):
 
 def main(port: int, proxy: Proxy) -> None:
     multiprocessing.set_start_method("spawn", force=True)
-    # The settings of `incrowd.gateway.serve`.
+    # The settings of `incrowd.gateway.server.serve`.
     server = MPServer(
         "proxy",
         address="127.0.0.1",

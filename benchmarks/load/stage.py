@@ -1,4 +1,4 @@
-"""Everything that takes part in a measurement, each in a process of its own, on the loopback interface alone."""
+"""The servers of a measurement, each in its own process, on the loopback interface only."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 import yaml
 from provider import VALUES
 
-from incrowd.gateway.ledgers import init_ledger
-from incrowd.online.made import made_loans
+from incrowd.gateway.ops.ledgers import init_ledger
+from incrowd.generalizer.synthetic import synthetic_loans
 
 HERE = Path(__file__).parent
 TABLE_ROWS = 66_270
@@ -44,7 +44,7 @@ def key_of(person: int) -> str:
 
 @dataclass
 class Stage:
-    """Where a measurement takes place.
+    """The environment of a measurement.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Stage:
     provider_port: int = field(default_factory=free_port)
 
     def __post_init__(self) -> None:
-        pq.write_table(made_loans(TABLE_ROWS), self.folder / "people.parquet")
+        pq.write_table(synthetic_loans(TABLE_ROWS), self.folder / "people.parquet")
 
     @contextlib.contextmanager
     def provider(self) -> Iterator[None]:
@@ -66,7 +66,7 @@ class Stage:
 
     @contextlib.contextmanager
     def proxy(self, client: str = "aiohttp") -> Iterator[Server]:
-        """Start a proxy that asks the provider with aiohttp, or over the gateway's own connections."""
+        """Start a proxy that uses aiohttp, or the gateway's own connections."""
         port = free_port()
         command = [sys.executable, str(HERE / "proxy.py"), str(port), self._url, client]
         with _running(command, self.folder / "proxy.log", port) as process:
@@ -74,7 +74,7 @@ class Stage:
 
     @contextlib.contextmanager
     def gateway(self, *, people: int = PEOPLE, **changes: Any) -> Iterator[Server]:
-        """Start a gateway as one would install it: log at info, metrics on. `changes` are parts of its configuration."""
+        """Start a gateway with default settings: log at info, metrics on. `changes` are parts of its configuration."""
         port = free_port()
         file = self.folder / f"gateway-{port}.yaml"
         file.write_text(yaml.safe_dump(self._config(port, people) | changes), encoding="utf-8")
@@ -111,22 +111,22 @@ class Stage:
             ],
         }
 
-    def questions(self, count: int, *, people: int = PEOPLE, wide: bool = False, own: bool = False) -> Path:
-        """Write down questions of one to three attributes, asked by everybody in turn; return the file.
+    def queries(self, count: int, *, people: int = PEOPLE, wide: bool = False, own: bool = False) -> Path:
+        """Write queries of one to three attributes, by all people in turn; return the file.
 
         Parameters
         ----------
         count
-            How many; they are asked from the first to the last, and then again.
+            How many; they are sent in order, and then repeated.
         people
-            How many people ask.
+            The number of people.
         wide
-            Add a number that passes through and is another one each time, so that no question comes twice.
+            Add a passthrough number that differs each time, so that no query is repeated.
         own
-            Everybody asks about themselves: of an attribute always for the same value.
+            Queries are about the person: an attribute always has the same value.
         """
         chance = random.Random(0)
-        questions = []
+        queries = []
         for place in range(count):
             names = chance.sample(list(VALUES), chance.randint(1, 3))
             whose = random.Random(place % people) if own else chance
@@ -136,36 +136,36 @@ class Stage:
                 query["q"] = str(place)
             head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {key_of(place % people)}"
             raw = f"GET /loans?{urlencode(query)} HTTP/1.1\r\n{head}\r\n\r\n"
-            questions.append({"raw": raw, "query": query})
-        file = self.folder / f"questions-{count}-{people}-{own}.json"
-        file.write_text(json.dumps(questions), encoding="utf-8")
+            queries.append({"raw": raw, "query": query})
+        file = self.folder / f"queries-{count}-{people}-{own}.json"
+        file.write_text(json.dumps(queries), encoding="utf-8")
         return file
 
 
 @dataclass(frozen=True)
 class Server:
-    """A server that can be asked, and the processes it consists of."""
+    """A server and its processes."""
 
     port: int
     process: subprocess.Popen[bytes]
     gateway: bool
 
     def load(
-        self, questions: Path, seconds: float, *, rate: float = 0, connections: int = 32
+        self, queries: Path, seconds: float, *, rate: float = 0, connections: int = 32
     ) -> dict[str, Any]:
-        """Ask for some seconds; return what the load generator counted, and the server's CPU time for each request."""
+        """Send requests for some seconds; return the load generator's counts, and the server's CPU time per request."""
         before = self.cpu_seconds()
-        with self.start_load(questions, seconds, rate=rate, connections=connections) as client:
+        with self.start_load(queries, seconds, rate=rate, connections=connections) as client:
             output, _ = client.communicate(timeout=seconds + PATIENCE)
         result = self.read(output)
         return result | {"cpu_us": 1e6 * (self.cpu_seconds() - before) / max(result["requests"], 1)}
 
     def start_load(
-        self, questions: Path, seconds: float, *, rate: float = 0, connections: int = 32
+        self, queries: Path, seconds: float, *, rate: float = 0, connections: int = 32
     ) -> subprocess.Popen[bytes]:
         settings = {
             "port": self.port,
-            "questions": str(questions),
+            "queries": str(queries),
             "seconds": seconds,
             "connections": connections,
             "rate": rate,

@@ -1,4 +1,4 @@
-"""incrowd: publish query logs and other set-valued data so that nobody in them stands out.
+"""incrowd: publish query logs and other set-valued data without revealing which record is whose.
 
 >>> import incrowd as ic
 >>> log = ic.read_log("aol.tsv.gz")                       # doctest: +SKIP
@@ -18,16 +18,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from incrowd.anonymization import anonymize
-    from incrowd.auditor import Audit, audit
-    from incrowd.claims import Claim
+    from incrowd.auditing.audit import Audit, audit
+    from incrowd.core.claims import Claim
+    from incrowd.core.transactions import Transactions
     from incrowd.errors import BadInputError, ClaimError, IncrowdError
+    from incrowd.jobs.anonymize import anonymize
     from incrowd.logs import Log, read_baskets, read_log
-    from incrowd.methods import METHODS
+    from incrowd.methods.registry import METHODS
     from incrowd.metrics import Losses
-    from incrowd.release import Release
+    from incrowd.release.model import Release
     from incrowd.taxonomy import Taxonomy, balanced, read_taxonomy, wordnet
-    from incrowd.transactions import Transactions
     from incrowd.version import __version__
 
 __all__ = [
@@ -53,20 +53,20 @@ __all__ = [
 ]
 
 _HOME = {
-    "METHODS": "methods",
-    "Audit": "auditor",
+    "METHODS": "methods.registry",
+    "Audit": "auditing.audit",
     "BadInputError": "errors",
-    "Claim": "claims",
+    "Claim": "core.claims",
     "ClaimError": "errors",
     "IncrowdError": "errors",
     "Log": "logs",
     "Losses": "metrics",
-    "Release": "release",
+    "Release": "release.model",
     "Taxonomy": "taxonomy",
-    "Transactions": "transactions",
+    "Transactions": "core.transactions",
     "__version__": "version",
-    "anonymize": "anonymization",
-    "audit": "auditor",
+    "anonymize": "jobs.anonymize",
+    "audit": "auditing.audit",
     "balanced": "taxonomy",
     "read_baskets": "logs",
     "read_log": "logs",

@@ -1,6 +1,6 @@
-"""What can go wrong, as types the command line turns into one line and an exit code.
+"""Errors, which the command line turns into one line and an exit code.
 
-No message may carry a record's content: name the parameter or the line number, and the remedy.
+No message may quote a record: it names the parameter or the line number, and the remedy.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["BadInputError", "ClaimError", "IncrowdError", "check_choice", "neare
 
 
 class IncrowdError(Exception):
-    """Base of every error that incrowd raises on purpose."""
+    """Base of the errors that incrowd raises deliberately."""
 
     exit_code = 2
 
@@ -28,7 +28,7 @@ class ClaimError(IncrowdError):
 
 
 def check_choice(name: str, value: str, known: Iterable[str]) -> str:
-    """Return `value` if it is one of the known ones; else say what there is and which comes nearest."""
+    """Return `value` if it is known; else raise an error that lists the choices and suggests the nearest."""
     choices = list(known)
     if value not in choices:
         raise BadInputError(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from helpers import visible
 from incrowd.cli.app import main
 
 __all__ = [
@@ -98,11 +99,6 @@ def refused(ran: Ran, out: Path | None = None) -> str:
         assert not out.exists()
         assert not list(out.parent.glob(f".{out.name}*"))
     return line
-
-
-def visible(directory: Path) -> set[str]:
-    """Return the names in a directory, hidden ones too."""
-    return {path.name for path in directory.iterdir()}
 
 
 def aol_line(user: object, query: str, time: str = "2006-03-01 10:00:00") -> str:

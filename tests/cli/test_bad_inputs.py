@@ -138,7 +138,7 @@ def test_an_unforeseen_error_is_one_line_without_a_record(log, tmp_path, monkeyp
     def fail(*_):
         raise RuntimeError(SECRET)
 
-    monkeypatch.setattr("incrowd.pipeline.run_job", fail)
+    monkeypatch.setattr("incrowd.jobs.run.run_job", fail)
     ran = call("anonymize", log, "--out", tmp_path / "release", "--k", 2)
     assert ran.code == 3
     assert only_line(ran.err).startswith("internal error, RuntimeError at test_bad_inputs.py:")
@@ -231,7 +231,7 @@ def test_a_user_with_nothing_left_is_withheld_and_reported(published, tmp_path):
     assert (result["records_in"], result["records_out"], result["withheld"]) == (6, 5, 1)
     assert records == {("dog",)}
     ran = call("anonymize", tmp_path / "log.tsv", "--out", tmp_path / "again", "--k", 2)
-    assert "1  users withheld: nothing of theirs was left" in ran.out
+    assert "1  users withheld: no item was left to publish" in ran.out
 
 
 @pytest.mark.parametrize(

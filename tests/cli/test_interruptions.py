@@ -15,7 +15,7 @@ from cli.helpers import call, command, only_line, start, visible
 WHILE_WRITING = """
 import sys, time
 from incrowd.cli import main
-from incrowd.release import Release
+from incrowd.release.model import Release
 def linger(*_):
     print("now", file=sys.stderr, flush=True)
     time.sleep(100)
@@ -25,7 +25,7 @@ main()
 WHILE_READING = """
 import sys
 from incrowd.cli import main
-from incrowd.cli.watch import Watch
+from incrowd.cli.progress import ProgressBars
 from incrowd.logs.log import Log
 transactions = Log.transactions
 def tell(self, **options):

@@ -16,7 +16,7 @@ from cli.helpers import AOL_HEADER, aol_line, call, command, only_line, refused,
 FULL_DISK = """
 import resource, sys
 from incrowd.cli import main
-from incrowd.release import Release
+from incrowd.release.model import Release
 write = Release._write_files
 def write_little(self, *given, **named):
     resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
@@ -306,14 +306,14 @@ def test_a_file_that_may_not_grow_leaves_nothing(log, tmp_path):
 
 def test_an_audit_that_fails_publishes_nothing(log, tmp_path):
     script = """
-from incrowd import records, release
 from incrowd.cli import main
-honest = records.records_of
+from incrowd.release import model, rows
+honest = rows.records_of
 def careless(classes, taxonomy):
     made = honest(classes, taxonomy)
     made.counts[:] += 1
     return made
-release.records_of = careless
+model.records_of = careless
 main()
 """
     process = start(script, "anonymize", log, "--out", tmp_path / "release", "--k", 3, "--json")

@@ -7,13 +7,10 @@ import hashlib
 import http.client
 import json
 import os
-import random
 import signal
-import socket
 import ssl
 import subprocess
 import sys
-import time
 import urllib.parse
 import urllib.request
 from collections import Counter
@@ -21,21 +18,18 @@ from pathlib import Path
 
 import yaml
 
-from incrowd.gateway.config import load_config
-from incrowd.gateway.ledgers import init_ledger
+from helpers import free_port, until
+from incrowd.gateway.config.config import load_config
+from incrowd.gateway.ops.ledgers import init_ledger
 
 KEY = "alice's own key 0123456789"
 SECRET = "a secret of the gateway's operator"
 PATIENCE = 60
-FIRST_CLIENT_PORT = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="ascii").split()[0])
 
 
-def free_port():
-    """Return a port that nobody listens on, out of those that the system never gives to the client of a connection."""
-    while True:
-        port = random.randrange(10_000, FIRST_CLIENT_PORT)
-        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port
+def key_of(name):
+    """Return the key of a person by their name, or of a row by its number."""
+    return f"the key of {name} 0123456789"
 
 
 def hashed(key):
@@ -184,7 +178,12 @@ class RunningGateway:
 
     def count(self, event):
         """Return how often something happened, by the log."""
-        return sum(line["event"] == event for line in self.events)
+        return len(self.events_named(event))
+
+    def events_named(self, event):
+        """Return the log's lines of one event; the others, which may be many, are not read."""
+        name = f'"event":"{event}"'
+        return [json.loads(line) for line in self.log.splitlines() if name in line]
 
     def metrics(self):
         """Return what the metrics port says: the sum over the labels of each metric, by its name."""
@@ -201,10 +200,10 @@ class RunningGateway:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.config['metrics']['port']}/metrics") as answer:
             return answer.read().decode()
 
-    def stop(self, signal_number=signal.SIGTERM):
-        """Send a signal and return the exit code."""
+    def stop(self, signal_number=signal.SIGTERM, seconds=PATIENCE):
+        """Send a signal and return the exit code; it must end in so many seconds."""
         self._process.send_signal(signal_number)
-        return self._process.wait(PATIENCE)
+        return self._process.wait(seconds)
 
     def wait(self, path, status=200):
         self.until(lambda: self.request("GET", path, key=None).status == status, f"{path} is {status}")
@@ -213,15 +212,18 @@ class RunningGateway:
         self.until(lambda: self.count(event) >= count, event)
 
     def until(self, holds, what):
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
+        """Wait until something holds, as long as the process runs; show its log if it never does."""
+
+        def look():
+            assert self.alive, "the gateway has ended"
             with contextlib.suppress(OSError, http.client.HTTPException, json.JSONDecodeError):
-                if holds():
-                    return
-            if not self.alive:
-                break
-            time.sleep(0.05)
-        raise AssertionError(f"not in time: {what}\n{self.log}")
+                return holds()
+            return False
+
+        try:
+            until(look, what, PATIENCE)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.log}") from None
 
     def ask(self, path="/loans", key=KEY, headers=None, **parameters):
         """Ask with a GET."""

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from helpers import free_port, until
+
 PROGRAMS = Path("/usr/lib/postgresql/15/bin")
-START_SECONDS = 30
+START_SECONDS = 60
 USER = "postgres"
 
 
@@ -64,19 +65,16 @@ class Postgres:
             self._process = subprocess.Popen(
                 command, stdout=log, stderr=log, cwd=self._directory, **as_server()
             )
-        deadline = time.monotonic() + START_SECONDS
-        while True:
-            try:
-                psycopg.connect(self.dsn).close()
-            except psycopg.OperationalError:
-                if time.monotonic() > deadline or self._process.poll() is not None:
-                    raise
-                time.sleep(0.05)
-            else:
-                return
+        until(self._answers, "PostgreSQL does not start", START_SECONDS)
+
+    def _answers(self):
+        assert self._process.poll() is None, (self._directory / "log").read_text(encoding="utf-8")
+        with contextlib.suppress(psycopg.OperationalError), psycopg.connect(self.dsn):
+            return True
+        return False
 
     def stop(self):
-        """Stop it at once, with everybody who is connected."""
+        """Stop it at once, with all its connections."""
         if self._process is None:
             return
         self._process.send_signal(signal.SIGINT)
@@ -108,17 +106,11 @@ def as_server():
     return {"user": USER, "group": USER, "extra_groups": []} if os.getuid() == 0 else {}
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @pytest.fixture(scope="session")
 def postgres():
     """Yield a running PostgreSQL."""
     if not (PROGRAMS / "postgres").exists():
-        pytest.skip(f"PostgreSQL 15 is not in {PROGRAMS}; install the package postgresql-15")
+        pytest.skip(f"PostgreSQL 15 is not in {PROGRAMS} (Debian: postgresql-15)")
     directory = tempfile.mkdtemp(
         prefix="incrowd-postgres-"
     )  # short: the path of a socket has at most 107 bytes

@@ -1,4 +1,4 @@
-"""A small made-up town: the table of its people, the same people as a provider's rows, and a gateway between."""
+"""A small synthetic town: the table of its people, the same people as a provider's rows, and a gateway between."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from gateway.upstream import Upstream
 PLACES = ("Essex", "Dukes")
 RACES = ("Black", "White")
 GENDERS = ("Female", "Male")
-# Of the first kind of people there are few incomes: asked for by all three, they give their income away.
-TELLING = {"county": "Essex", "race": "Black", "gender": "Female"}
-COLUMNS = (*TELLING, "income")
+# The first kind of people has few incomes: a query with all three attributes discloses the income.
+REVEALING = {"county": "Essex", "race": "Black", "gender": "Female"}
+COLUMNS = (*REVEALING, "income")
 
 
 def people():
-    """Return everybody, each with a number."""
+    """Return all people, each with a number."""
     kinds = list(itertools.product(PLACES, RACES, GENDERS))
     incomes = [10, 20, 30, 40, 50, 60]
     everybody = [

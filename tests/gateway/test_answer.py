@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.gateway.answer import Filter, SortField, field_getter, narrow, parse_sort, parse_window
-from incrowd.gateway.pointers import compile_pointer
-from incrowd.gateway.problems import Problem
-from incrowd.online.schema import Attribute, text_of
+from incrowd.gateway.config.pointers import compile_pointer
+from incrowd.gateway.requests.answer import Filter, SortField, field_getter, narrow, parse_sort, parse_window
+from incrowd.gateway.requests.problems import Problem
+from incrowd.generalizer.schema import Attribute, text_of
 
 
 @dataclass(frozen=True)
@@ -70,16 +70,16 @@ def test_the_providers_rows_are_not_touched():
 
 
 @pytest.mark.parametrize("value", [39, 39.0, "39"])
-@pytest.mark.parametrize("asked", [39, 39.0, "39"])
-def test_one_value_has_one_text(value, asked):
-    assert everything([{"age": value}], wanted("/age", asked))
+@pytest.mark.parametrize("sought", [39, 39.0, "39"])
+def test_one_value_has_one_text(value, sought):
+    assert everything([{"age": value}], wanted("/age", sought))
 
 
 @pytest.mark.parametrize(
-    ("value", "asked"), [(True, 1), (1, True), (True, "True"), (None, "None"), (None, "null"), ("39 ", "39")]
+    ("value", "sought"), [(True, 1), (1, True), (True, "True"), (None, "None"), (None, "null"), ("39 ", "39")]
 )
-def test_what_reads_differently_is_different(value, asked):
-    assert not everything([{"x": value}], wanted("/x", asked))
+def test_what_reads_differently_is_different(value, sought):
+    assert not everything([{"x": value}], wanted("/x", sought))
 
 
 PLAIN = st.one_of(
@@ -91,9 +91,9 @@ PLAIN = st.one_of(
 
 
 @given(PLAIN, PLAIN)
-def test_a_row_matches_exactly_if_the_attribute_takes_both_for_one_value(value, asked):
-    matches = bool(everything([{"x": value}], wanted("/x", asked)))
-    assert matches == (Attribute("x", (value,))._codes.get(text_of(asked)) == 0)
+def test_a_row_matches_exactly_if_the_attribute_takes_both_for_one_value(value, sought):
+    matches = bool(everything([{"x": value}], wanted("/x", sought)))
+    assert matches == (Attribute("x", (value,))._codes.get(text_of(sought)) == 0)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The person gets the very answer that the provider would have given to the query as asked.
+"""The person gets the very answer that the provider would have given to the original query.
 
 Random tables and queries go through a real gateway to a real HTTP server and a real PostgreSQL. What is right is
 worked out in plain Python from all of the provider's rows; what was sent is what the provider wrote down.
@@ -10,7 +10,6 @@ import contextlib
 import json
 import random
 import re
-import time
 from collections import Counter
 from fractions import Fraction
 
@@ -20,6 +19,7 @@ import pytest
 
 from gateway.harness import RunningGateway, configuration
 from gateway.upstream import Upstream, text
+from helpers import until
 
 REGIONS = {
     "Essex": "north",
@@ -128,7 +128,7 @@ class World:
         }
 
     def random_query(self):
-        """Return a query about one of the people, or about nobody in particular."""
+        """Return a query about one of the people, or about no particular person."""
         one, other = self.random.sample(self.people, 2)
         mixed = {name: self.random.choice([one, other])[name] for name in one}
         person = self.random.choice([one, mixed]) | {"branch": "A", "name": "Ann", "email": "a@example.com"}
@@ -146,11 +146,13 @@ class World:
 
     def direct_answer(self, query, window):
         """Return the rows of the page and how many there are, by looking at all rows."""
-        asked = {name: value for name, value in query.items() if name in FIELDS}
+        received = {name: value for name, value in query.items() if name in FIELDS}
         found = [
             row
             for row in self.rows
-            if all(row[name] is not None and text(row[name]) == text(value) for name, value in asked.items())
+            if all(
+                row[name] is not None and text(row[name]) == text(value) for name, value in received.items()
+            )
         ]
         for by in reversed(window.get("sort", "").split(",") if window.get("sort") else []):
             name = by.lstrip("-")
@@ -225,7 +227,7 @@ def check_sent(world, query, privacy):
 
 
 @pytest.mark.parametrize("route", HTTP_ROUTES)
-def test_answers_over_http_are_those_to_the_query_as_asked(world, route):
+def test_answers_over_http_are_those_to_the_original_query(world, route):
     generalized = 0
     for number in range(QUERIES):
         query, window = world.random_query(), world.random_window()
@@ -240,34 +242,33 @@ def test_answers_over_http_are_those_to_the_query_as_asked(world, route):
             name: query[name] for name in ("county", "race", "gender", "age") if name in query
         }
         received = world.upstream.received
-        told = [
+        texts = [
             json.loads(request["body"]) if route.endswith("json") else dict(request["query"])
             for request in received
         ]
         expected = {name: text(value) for name, value in answer["privacy"]["sent"].items()}
-        for each in told:
+        for each in texts:
             assert {name: text(value) for name, value in each.items() if name not in PAGING} == expected
         assert {request["method"] for request in received} == {"POST" if route.endswith("json") else "GET"}
     assert generalized > QUERIES / 10
 
 
 def statements(postgres, start):
-    """Return what PostgreSQL was asked since a place in its log: texts of statements with their values by name."""
+    """Return the queries that PostgreSQL received since a place in its log: texts of statements with their values by name."""
     log = (postgres._directory / "log").read_bytes()[start:].decode()
-    asked = []
+    received = []
     for words, details in re.findall(r"execute [^:]*: (SELECT .*FROM \"loans\".*)\n(.*DETAIL:  .*)?", log):
         names = re.findall(r'"(\w+)" = \$(\d+)', words)
         values = dict(re.findall(r"\$(\d+) = '([^']*)'", details))
-        asked.append({name: values[place] for name, place in names})
-    return asked
+        received.append({name: values[place] for name, place in names})
+    return received
 
 
 def reload_settings(postgres):
     """Let every session read the settings anew; one that is idle does so before its next statement."""
     before = postgres.execute("SELECT pg_conf_load_time()")
     postgres.execute("SELECT pg_reload_conf()")
-    while postgres.execute("SELECT pg_conf_load_time()") == before:
-        time.sleep(0.01)
+    until(lambda: postgres.execute("SELECT pg_conf_load_time()") != before)
 
 
 @pytest.fixture
@@ -280,7 +281,7 @@ def talkative(postgres):
     reload_settings(postgres)
 
 
-def test_answers_from_postgresql_are_those_to_the_query_as_asked(world, talkative):
+def test_answers_from_postgresql_are_those_to_the_original_query(world, talkative):
     for number in range(QUERIES):
         query, window = world.random_query(), world.random_window()
         start = (talkative._directory / "log").stat().st_size

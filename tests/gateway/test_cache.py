@@ -10,27 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.gateway.cache import Cache, cache_key
-
-
-class Clock:
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
+from helpers import Clock
+from incrowd.gateway.requests.cache import Cache, cache_key
 
 
 class Source:
-    """A provider that counts how often it is asked and answers when it is let."""
+    """A provider that counts its fetches and answers when it is released."""
 
     def __init__(self, value="answer", size=10, error=None):
         self.value, self.size, self.error = value, size, error
-        self.asked = self.cancelled = 0
+        self.fetches = self.cancelled = 0
         self.gate = asyncio.Event()
 
     async def fetch(self):
-        self.asked += 1
+        self.fetches += 1
         try:
             await self.gate.wait()
         except asyncio.CancelledError:
@@ -49,7 +42,7 @@ def made(value, size=10):
 
 
 def small(clock=None, **limits):
-    return Cache(**{"entries": 3, "nbytes": 1000, "time_to_live": 60, **limits}, clock=clock or Clock())
+    return Cache(**{"entries": 3, "nbytes": 1000, "time_to_live": 60, **limits}, clock=clock or Clock(0.0))
 
 
 async def settle():
@@ -70,7 +63,7 @@ def test_what_was_fetched_is_kept():
 
 def test_answers_expire_counted_from_the_start_of_the_fetch():
     async def run():
-        clock = Clock()
+        clock = Clock(0.0)
         cache = small(clock)
 
         async def slow():
@@ -88,7 +81,7 @@ def test_answers_expire_counted_from_the_start_of_the_fetch():
 
 def test_expired_answers_leave_the_memory():
     async def run():
-        clock = Clock()
+        clock = Clock(0.0)
         cache = small(clock)
         await cache.get_or_fetch("a", made("x"))
         await cache.get_or_fetch("b", made("x"))
@@ -152,7 +145,7 @@ def test_those_who_ask_at_once_share_one_fetch():
         await settle()
         source.gate.set()
         assert await asyncio.gather(*askers) == ["answer"] * 20
-        assert source.asked == 1
+        assert source.fetches == 1
 
     asyncio.run(run())
 
@@ -180,12 +173,12 @@ def test_the_first_asker_may_leave_and_the_others_get_their_answer():
         source.gate.set()
         assert await asyncio.gather(*others) == ["answer"] * 2
         assert first.cancelled()
-        assert (source.asked, source.cancelled) == (1, 0)
+        assert (source.fetches, source.cancelled) == (1, 0)
 
     asyncio.run(run())
 
 
-def test_a_fetch_for_which_nobody_waits_is_cancelled_and_nobody_boards_it():
+def test_a_fetch_without_waiting_requests_is_cancelled_and_not_joined():
     async def run():
         cache, source = small(), Source()
         asker = asyncio.create_task(cache.get_or_fetch("k", source.fetch))
@@ -225,12 +218,12 @@ def test_a_cancelled_fetch_takes_no_later_one_off_the_board():
         await settle()
         second.gate.set()
         assert await asyncio.gather(*askers) == ["second"] * 2
-        assert second.asked == 1
+        assert second.fetches == 1
 
     asyncio.run(run())
 
 
-def test_an_error_after_everybody_left_is_not_complained_about(caplog):
+def test_an_error_after_all_requests_were_cancelled_is_not_reported(caplog):
     async def run():
         cache, going = small(), asyncio.Event()
 
@@ -292,7 +285,7 @@ def test_different_values_never_share_a_key():
     assert len({cache_key("p", {"a": value}, {}) for value in VALUES}) == len(VALUES)
 
 
-def test_the_parts_of_a_request_are_told_apart():
+def test_the_parts_of_a_request_are_distinguished():
     keys = {
         cache_key("p", {}, {}),
         cache_key("q", {}, {}),

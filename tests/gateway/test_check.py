@@ -13,30 +13,30 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.auxiliary import load_auxiliary
 from incrowd.errors import BadInputError
-from incrowd.gateway.check import check, show
-from incrowd.gateway.config import load_config
-from incrowd.gateway.prepared import prepare
-from incrowd.online import Policy, generalize
-from incrowd.online.counters import choose_counter
-from incrowd.online.ledger import Ledger
-from incrowd.online.ledgermaking import create_ledger
+from incrowd.gateway.config.check import check, show
+from incrowd.gateway.config.config import load_config
+from incrowd.gateway.server.prepared import prepare
+from incrowd.generalizer import Policy, generalize
+from incrowd.generalizer.counters import choose_counter
+from incrowd.generalizer.ledger.ledger import Ledger
+from incrowd.generalizer.ledger.store import create_ledger
+from incrowd.generalizer.tables import load_auxiliary
 
 SECRET = "correct-horse-battery-staple"
 LEDGER = (
-    "ledger: there is none, so queries are not linked: two that are private one by one may single a person out together; "
+    "ledger: there is none, so queries are not linked: two that are private one by one may identify a person together; "
     "add ledger: {file: ledger.sqlite} and privacy.secret, then use --init-ledger"
 )
 UNCUT = (
-    "providers.loans: neither pages nor truncated is set: if the provider cuts long answers short, nobody can tell; "
-    "set one of them, or be sure that it never does"
+    "providers.loans: neither pages nor truncated is set: if the provider truncates long answers, it cannot be noticed; "
+    "set one of them, or make sure that it never does"
 )
 
 
 def shifting(but: str = "") -> str:
     return (
-        f"providers.loans.key: there is none: rows that shift between pages by offset cannot all be noticed{but}; "
+        f"providers.loans.key: there is none: not all rows that shift between offset pages can be noticed{but}; "
         "name a field that is different in every row"
     )
 
@@ -80,7 +80,7 @@ def test_it_says_what_the_table_can_give():
     assert (county.values, county.rungs, county.protected) == (3, 2, False)
     assert (race.values, race.rungs, race.entropy) == (2, 1, Fraction(7 + 2 * 6, 13))
     assert (income.entropy, income.largest_l, income.protected) == (Fraction(25, 13), 2, True)
-    assert [(each.who, each.reach) for each in result.policies] == [("everybody without their own", "always")]
+    assert [(each.who, each.reach) for each in result.policies] == [("people without their own", "always")]
     assert (result.warnings, result.errors, result.good) == ((), (), True)
 
 
@@ -106,21 +106,21 @@ def test_a_policy_that_cannot_be_met_is_an_error_line_with_the_remedy():
     assert result.errors == (
         (
             "people[0].protect[1]: every query would be refused: income takes 1.92 guesses among all rows "
-            "and 5/2 are asked for; ask for l=2 at most"
+            "and the policy requires 5/2; use l=2 at most"
         ),
     )
     assert result.warnings == (
         (
-            "people[0].protect[0]: queries may be refused, also the broadest one: race takes 1.46 guesses among all rows "
-            "and 3/2 are asked for; ask for l=1 at most"
+            "people[0].protect[0]: queries may be refused, even the query for all rows: race takes 1.46 guesses among all rows "
+            "and the policy requires 3/2; use l=1 at most"
         ),
     )
-    assert [each.who for each in result.policies] == ["everybody without their own", "alice", "alice"]
+    assert [each.who for each in result.policies] == ["people without their own", "alice", "alice"]
 
 
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, 3)), min_size=1, max_size=12))
-def test_up_to_the_largest_l_nobody_is_refused_and_what_is_never_met_always_refuses(rows):
+def test_up_to_the_largest_l_no_query_is_refused_and_what_is_never_met_always_refuses(rows):
     text = "\n".join(["county,race,income", *(",".join(map(str, row)) for row in rows)])
     Path("people.csv").write_text(text + "\n", encoding="utf-8")
     parameters = {"county": "quasi", "race": "quasi"}
@@ -145,7 +145,7 @@ def spoil(how):
     if how == "never made":
         file.unlink()
         marker.unlink()
-    elif how == "gone":
+    elif how == "missing":
         file.unlink()
     elif how == "no marker":
         marker.unlink()
@@ -169,9 +169,9 @@ def spoil(how):
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ("never made", ["there is no ledger", "--init-ledger", "everybody counts as new"]),
-        ("gone", ["is gone", "restore the newest one"]),
-        ("no marker", ["elsewhere/marker is gone", "--trust-ledger"]),
+        ("never made", ["there is no ledger", "--init-ledger", "no past disclosures"]),
+        ("missing", ["is missing", "restore the newest ledger"]),
+        ("no marker", ["elsewhere/marker is missing", "--trust-ledger"]),
         ("no directory", ["nowhere/ledger.sqlite", "No such file or directory"]),
         ("no ledger", ["not a ledger", "move it away"]),
         ("another secret", ["another secret"]),
@@ -197,7 +197,7 @@ def test_a_marker_beside_the_ledger_is_warned_of():
     create_ledger("here.sqlite", marker="here.sqlite.marker", secret=SECRET.encode())
     result = checked(ledger={"file": "here.sqlite"})
     (warning,) = result.warnings
-    assert warning.startswith("ledger.marker: lies in the ledger's directory")
+    assert warning.startswith("ledger.marker: is in the ledger's directory")
     assert result.good
 
 
@@ -221,8 +221,7 @@ CAUTIONS = [
         {"ledger": {"file": "ledger.sqlite", "marker": "elsewhere/marker", "parts": False}},
         [
             (
-                "ledger.parts: only all that was disclosed together is private, and a part of it (a pair of queries, a "
-                "session) may give a person away; use parts: true"
+                "ledger.parts: only all disclosures together are private, and a part of them (a pair of queries, a session) may disclose a protected attribute; use parts: true"
             )
         ],
     ),
@@ -230,17 +229,17 @@ CAUTIONS = [
         {"listen": {"host": "0.0.0.0"}, "metrics": {"host": "10.0.0.1"}},
         [
             (
-                "listen.tls: there is none and others can connect: keys and queries can be read on the way; add tls, or listen "
+                "listen.tls: there is none and other machines can connect: keys and queries can be read in transit; add tls, or listen "
                 "on 127.0.0.1 behind a proxy that has it"
             ),
-            "metrics.host: metrics have no key and no TLS, and others can connect; use 127.0.0.1 or a firewall",
+            "metrics.host: metrics have no key and no TLS, and other machines can connect; use 127.0.0.1 or a firewall",
         ],
     ),
     ({"listen": {"host": "localhost"}, "metrics": {"host": "::1"}}, []),
     (
         {"providers": {"loans": {"kind": "http", "url": "HTTP://provider.example/", "insecure": True}}},
         [
-            "providers.loans.url: plain http: everybody on the way can read what is sent; use https",
+            "providers.loans.url: plain http: what is sent can be read in transit; use https",
             UNCUT,
         ],
     ),
@@ -280,7 +279,7 @@ CAUTIONS = [
         },
         [
             "providers.spare: no route uses it; remove it or add a route",
-            "providers.spare.dsn: the connection may be plain; add sslmode=verify-full",
+            "providers.spare.dsn: the connection may be unencrypted; add sslmode=verify-full",
             "providers.local: no route uses it; remove it or add a route",
             "providers.safe: no route uses it; remove it or add a route",
         ],
@@ -297,8 +296,7 @@ CAUTIONS = [
         },
         [
             (
-                "routes[0].parameters.race: passes through as it is though it is an attribute of the table: the provider sees it "
-                "uncounted; use quasi"
+                "routes[0].parameters.race: passes through unchanged although it is an attribute of the table: it is disclosed without being counted; use quasi"
             )
         ],
     ),
@@ -332,7 +330,7 @@ def leaky(strategy: str):
 def test_it_says_what_is_left_to_a_provider_that_knows_the_algorithm(capsys):
     result = leaky("worst-fit")
     every, any_ = result.exposures
-    assert (every.route, every.protects, every.asked, every.rows) == (
+    assert (every.route, every.protects, every.parameters, every.rows) == (
         "/a",
         "income:g=13/10",
         "every parameter",
@@ -340,22 +338,22 @@ def test_it_says_what_is_left_to_a_provider_that_knows_the_algorithm(capsys):
     )
     assert (every.found.known, every.found.refused) == (0.2, 0)
     assert every.found.fetched == pytest.approx((8 * 8 + 8 * 8 + 4 * 12) / 400)
-    assert any_.asked == "any of them"
+    assert any_.parameters == "any of them"
     assert any_.found.known == pytest.approx((4 * 4 + 2 * 4) / (20 * 9))  # bakers who ask with trade at all
     # Without the template: "town 0" by all who ask for it and the bakers (32 to 8), and everything (20 to 8).
     assert any_.found.unknown == pytest.approx((40 + 28) / (20 * 9))
     assert result.warnings == (
         (
-            "privacy.strategy: worst-fit drops by what people ask for, and that tells something: a provider that knows the "
-            "table and the algorithm guesses income:g=13/10 more easily than is demanded after 37.8 % of the sends of /a; "
-            "use strategy: strict"
+            "privacy.strategy: what worst-fit drops depends on the values of queries, which discloses something: for a "
+            "provider that knows the table and the algorithm, income:g=13/10 does not hold after 37.8 % of the "
+            "disclosures of /a; use strategy: strict"
         ),
     )
     assert result.good
     assert result.as_dict()["minimality"][0]["below_template_known"] == 0.2
     show(result)
     shown = capsys.readouterr().out
-    assert "Strategy worst-fit: sends below the demand for a provider that knows the table" in shown
+    assert "Strategy worst-fit: disclosures below the policy for a provider that knows the table" in shown
     assert ["every", "parameter", "20.0", "%", "20.0", "%", "0.0", "%", "44.0", "%"] in [
         line.split()[2:] for line in shown.splitlines()
     ]
@@ -366,22 +364,22 @@ def test_strict_leaves_nothing_and_needs_no_warning(capsys):
     assert all((each.found.known, each.found.unknown) == (0, 0) for each in result.exposures)
     assert result.warnings == ()
     show(result)
-    assert "Strategy strict: sends below the demand" in capsys.readouterr().out
+    assert "Strategy strict: disclosures below the policy" in capsys.readouterr().out
 
 
 def test_a_large_table_is_looked_at_by_a_sample_and_that_is_said(monkeypatch, capsys):
-    monkeypatch.setattr("incrowd.gateway.exposure.WORK", 9 * 12)
-    monkeypatch.setattr("incrowd.gateway.exposure.LEAST_ROWS", 8)
+    monkeypatch.setattr("incrowd.gateway.config.exposure.WORK", 9 * 12)
+    monkeypatch.setattr("incrowd.gateway.config.exposure.LEAST_ROWS", 8)
     result = leaky("worst-fit")
     assert [each.rows for each in result.exposures] == [20, 12]
     show(result)
     assert "by a sample of 12 rows or more" in capsys.readouterr().out
-    monkeypatch.setattr("incrowd.gateway.exposure.LEAST_ROWS", 100)
-    monkeypatch.setattr("incrowd.gateway.exposure.WORK", 40)
+    monkeypatch.setattr("incrowd.gateway.config.exposure.LEAST_ROWS", 100)
+    monkeypatch.setattr("incrowd.gateway.config.exposure.WORK", 40)
     result = leaky("worst-fit")
     assert result.exposures == ()
     show(result)
-    assert "was not worked out: there are too many generalizations" in capsys.readouterr().out
+    assert "was not computed: there are too many generalizations" in capsys.readouterr().out
 
 
 def test_it_warns_of_secrets_that_others_may_read(monkeypatch):
@@ -399,13 +397,13 @@ def test_it_warns_of_secrets_that_others_may_read(monkeypatch):
     Path("server.key").chmod(0o604)
     key = Path.cwd() / "server.key"
     assert checked(**changes).warnings == (
-        f"listen.tls.key: everybody on this machine may read it; chmod 600 {key}",
+        f"listen.tls.key: all users of this machine may read it; chmod 600 {key}",
     )
     key.chmod(0o640)
     config = load_config(Path("gateway.yaml"))
     assert check(config).warnings == ()
     Path("gateway.yaml").chmod(0o640)
-    end = ": is written in a file that others may read; use {env: NAME} or {file: PATH}, or chmod 600"
+    end = ": is written in a file that other users may read; use {env: NAME} or {file: PATH}, or chmod 600"
     places = ["privacy.secret", "providers.loans.headers.x-api-key", "providers.houses.dsn"]
     assert list(check(config).warnings) == [place + end for place in places]
 
@@ -471,7 +469,7 @@ HOUSES = {
     "table": "houses",
     "columns": ["county", "race"],
 }
-ONE = "is the same as loans, and what is sent to one is not counted for the other"
+ONE = "is the same as loans, but disclosures to one do not count for the other"
 
 
 @pytest.mark.parametrize(
@@ -493,7 +491,7 @@ def test_two_providers_that_are_one_get_a_warning(first, second, one):
     assert any(line.startswith(f"providers.others: {ONE}") for line in warnings) is one
 
 
-def obstacles(**changes: object):
+def startup_errors(**changes: object):
     """Return what keeps a configuration from serving on this machine."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -506,21 +504,21 @@ def obstacles(**changes: object):
 
 
 def test_what_can_serve_has_no_obstacles_and_nothing_is_left_behind():
-    assert obstacles() == ()
+    assert startup_errors() == ()
 
 
 def test_a_directory_for_cubes_that_cannot_be_made_is_an_error_only_if_it_is_needed():
     table = {"file": "people.csv", "ladders": {"county": "county.csv"}, "cache": "people.csv/cubes"}
-    (error,) = obstacles(table=table)
-    assert error.startswith("table.cache: no file can be made in ")
-    (error,) = obstacles(table={**table, "cache": "/proc/cubes"})
-    assert error.startswith("table.cache: no file can be made in /proc/cubes")
-    assert obstacles(table={**table, "memory": 0}) == ()
+    (error,) = startup_errors(table=table)
+    assert error.startswith("table.cache: no file can be created in ")
+    (error,) = startup_errors(table={**table, "cache": "/proc/cubes"})
+    assert error.startswith("table.cache: no file can be created in /proc/cubes")
+    assert startup_errors(table={**table, "memory": 0}) == ()
 
 
 def test_addresses_that_cannot_be_had_are_errors():
     listen, metrics = {"host": "192.0.2.1"}, {"host": "no-such-host.invalid"}
-    first, second = obstacles(listen=listen, metrics=metrics)
+    first, second = startup_errors(listen=listen, metrics=metrics)
     assert first.startswith(
         "listen: cannot listen on 192.0.2.1, port 8080 (Cannot assign requested address); "
     )
@@ -529,10 +527,10 @@ def test_addresses_that_cannot_be_had_are_errors():
 
 def test_files_of_providers_that_cannot_be_read_are_errors():
     Path("ca.pem").write_text("garbage", encoding="utf-8")
-    (error,) = obstacles(providers={"loans": {**LOANS, "tls": {"ca": "ca.pem"}}})
+    (error,) = startup_errors(providers={"loans": {**LOANS, "tls": {"ca": "ca.pem"}}})
     assert error.startswith("providers.loans: the provider's 'tls'")
     houses = {**HOUSES, "columns": ["county", "race", "state"], "dsn": "dbname=x sslrootcert=/absent.pem"}
-    (error,) = obstacles(providers={"loans": houses})
+    (error,) = startup_errors(providers={"loans": houses})
     assert error.startswith("providers.loans: dsn: sslrootcert cannot be read (")
 
 

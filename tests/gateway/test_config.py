@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from incrowd.auxiliary import load_auxiliary
 from incrowd.errors import BadInputError
-from incrowd.gateway.config import (
+from incrowd.gateway.config.config import (
     Budget,
     HttpProvider,
     LinkPages,
@@ -22,8 +21,9 @@ from incrowd.gateway.config import (
     check_against,
     load_config,
 )
-from incrowd.gateway.headers import MAY_PASS
-from incrowd.online.policy import parse_policy
+from incrowd.gateway.config.provider_rules import MAY_PASS
+from incrowd.generalizer.policy import parse_policy
+from incrowd.generalizer.tables import load_auxiliary
 
 DOCS = Path(__file__).parents[2] / "docs/gateway.md"
 SECRET = "correct-horse-battery-staple"
@@ -74,7 +74,7 @@ GOOD = {
         {"path": "/houses", "provider": "houses", "parameters": {"race": "quasi"}},
     ],
 }
-GONE = object()
+ABSENT = object()
 
 
 @pytest.fixture(autouse=True)
@@ -97,7 +97,7 @@ def changed(place: str, value: object) -> dict:
     node = tree
     for part in way:
         node = node.setdefault(part, {}) if isinstance(node, dict) else node[part]
-    if value is GONE:
+    if value is ABSENT:
         del node[last]
     else:
         node[last] = value
@@ -240,7 +240,7 @@ def test_plain_http_to_this_machine_is_no_danger(url):
 def test_plain_http_elsewhere_needs_a_word():
     tree = changed("providers.loans.url", "http://provider.example/")
     assert said(tree) == (
-        "gateway.yaml: providers.loans.url: plain http lets everybody on the way read along; use https, or say insecure: true"
+        "gateway.yaml: providers.loans.url: plain http can be read in transit; use https, or set insecure: true"
     )
     tree["providers"]["loans"]["insecure"] = True
     assert load(tree).providers["loans"].insecure
@@ -286,7 +286,7 @@ FORBIDDEN = [
 def test_headers_that_tell_of_a_person_do_not_pass(name):
     assert said(changed("providers.loans.forward", ["accept", name])) == (
         f"gateway.yaml: providers.loans.forward[1]: {name.lower()} may identify the person; only {', '.join(MAY_PASS)} may "
-        "pass, and what is the same for everybody belongs into headers"
+        "pass. A header that is the same for all people belongs in headers"
     )
 
 
@@ -306,11 +306,11 @@ BAD = [
         "x",
         "gateway.yaml: file: there is no such field; there are table, privacy, people, providers, routes, listen, metrics, log, ledger, cache, rate, body",
     ),
-    ("table", GONE, "gateway.yaml: table: is missing; add it"),
+    ("table", ABSENT, "gateway.yaml: table: is missing; add it"),
     (
         "ledger",
         {"file": "ledger.sqlite", "time_to_live": "59m"},
-        "gateway.yaml: ledger.time_to_live: is less than an hour: the provider remembers longer, and linked queries would go unnoticed; give 1h or more",
+        "gateway.yaml: ledger.time_to_live: is less than an hour: the provider remembers longer, and linked queries would not be noticed; give 1h or more",
     ),
     (
         "ledger",
@@ -318,7 +318,7 @@ BAD = [
         "gateway.yaml: ledger.marker: is the ledger itself; name a file in another directory",
     ),
     ("table", ["x"], "gateway.yaml: table: must be names with values, such as {name: value}"),
-    ("table.file", GONE, "gateway.yaml: table.file: is missing; add it"),
+    ("table.file", ABSENT, "gateway.yaml: table.file: is missing; add it"),
     ("table.file", 7, "gateway.yaml: table.file: must be text: put it in quotes"),
     (
         "table.xyz",
@@ -421,7 +421,7 @@ BAD = [
     (
         "privacy.secret",
         "fifteen-bytes-!",
-        "gateway.yaml: privacy.secret: has 15 bytes, and 16 are needed; make one: openssl rand -hex 32",
+        "gateway.yaml: privacy.secret: has 15 bytes, and 16 are needed; create one: openssl rand -hex 32",
     ),
     ("privacy.secret", "", "gateway.yaml: privacy.secret: is empty; give a secret"),
     (
@@ -440,12 +440,12 @@ BAD = [
         "gateway.yaml: privacy.secret: must be {env: NAME}, {file: PATH} or text in quotes",
     ),
     # people
-    ("people", [], "gateway.yaml: people: is empty; give at least a person who may ask"),
+    ("people", [], "gateway.yaml: people: is empty; give at least a person"),
     ("people.1.name", "alice", "gateway.yaml: people[1].name: another person has the same name; rename one"),
     (
         "people.1.key_sha256",
         HASH,
-        "gateway.yaml: people[1].key_sha256: another person has the same key; make one for each",
+        "gateway.yaml: people[1].key_sha256: another person has the same key; create one for each",
     ),
     (
         "people.0.key_sha256",
@@ -457,7 +457,7 @@ BAD = [
         HASH + "0",
         "gateway.yaml: people[0].key_sha256: must be the 64 hex digits of the key's SHA-256",
     ),
-    ("people.0.key_sha256", GONE, "gateway.yaml: people[0].key_sha256: is missing; add it"),
+    ("people.0.key_sha256", ABSENT, "gateway.yaml: people[0].key_sha256: is missing; add it"),
     (
         "people.0.protect",
         ["incom:l=2"],
@@ -471,7 +471,7 @@ BAD = [
     ("people.0.name", "a\nb", "gateway.yaml: people[0].name: must be text on one line"),
     # HTTP providers
     ("providers", {}, "gateway.yaml: providers: is empty; give at least a provider"),
-    ("providers.loans.kind", GONE, LOANS + "kind: is missing; give one of http, postgresql"),
+    ("providers.loans.kind", ABSENT, LOANS + "kind: is missing; give one of http, postgresql"),
     (
         "providers.loans.kind",
         "htp",
@@ -500,7 +500,7 @@ BAD = [
     (
         "providers.loans.url",
         "https://a/#b",
-        LOANS + "url: must end before #, which is never sent; remove the rest",
+        LOANS + "url: must not have a fragment, which is never sent; remove it from # on",
     ),
     ("providers.loans.send", "get", LOANS + "send: must be one of query, json (got 'get')"),
     (
@@ -521,7 +521,7 @@ BAD = [
     (
         "providers.loans.headers",
         {"a": "x", "A": "y"},
-        LOANS + "headers.a: is given twice, capitals do not count; keep one",
+        LOANS + "headers.a: is given twice (case does not matter); keep one",
     ),
     (
         "providers.loans.headers",
@@ -537,7 +537,7 @@ BAD = [
     (
         "providers.loans.headers",
         {"Accept-Language": "x"},
-        LOANS + "forward[0]: accept-language is among the gateway's own headers; keep one",
+        LOANS + "forward[0]: accept-language is also in the provider's headers; keep one",
     ),
     (
         "providers.loans.rows",
@@ -573,7 +573,8 @@ BAD = [
     (
         "providers.loans",
         {"kind": "http", "url": "https://a.example/", "key": "/id", "pages": {"kind": "offset", "size": 1}},
-        LOANS + "pages.size: must be 2 or more with key: a page begins with the last row before it",
+        LOANS
+        + "pages.size: must be 2 or more with key: each page begins with the last row of the page before",
     ),
     (
         "providers.loans.pages",
@@ -693,7 +694,7 @@ BAD = [
     (
         "routes.0.parameters.county.attribute",
         "counti",
-        COUNTY + ".send: must be a list of one name, for there is no ladder (got 2)",
+        COUNTY + ".send: must be a list of one name, since there is no ladder (got 2)",
     ),
     (
         "routes.0.parameters.offset",
@@ -718,12 +719,12 @@ BAD = [
     (
         "routes.0.parameters.q",
         {"use": "passthrough", "field": "/q"},
-        "gateway.yaml: routes[0].parameters.q.field: what passes through is not filtered here; remove it or use quasi",
+        "gateway.yaml: routes[0].parameters.q.field: a passthrough parameter is not filtered here; remove it or use quasi",
     ),
     (
         "routes.0.parameters.q",
         {"use": "passthrough", "send": ["q", "r"]},
-        "gateway.yaml: routes[0].parameters.q.send: must be a list of one name, for there is no ladder (got 2)",
+        "gateway.yaml: routes[0].parameters.q.send: must be a list of one name, since there is no ladder (got 2)",
     ),
     (
         "routes.0.parameters.q",
@@ -753,7 +754,7 @@ BAD = [
     (
         "routes.0.parameters.r",
         {"use": "quasi", "attribute": "race"},
-        "gateway.yaml: routes[0].parameters.r.attribute: routes[0].parameters.race stands for it already; keep one",
+        "gateway.yaml: routes[0].parameters.r.attribute: routes[0].parameters.race already has this attribute; keep one",
     ),
     (
         "routes.0.parameters.5",
@@ -826,7 +827,7 @@ def against(tree: dict) -> None:
 
 def test_it_is_held_against_the_table_that_was_loaded():
     against(GOOD)
-    tree = changed("table.attributes", GONE)
+    tree = changed("table.attributes", ABSENT)
     tree["privacy"]["protect"] = ["incme:l=2"]
     with pytest.raises(BadInputError) as caught:
         against(tree)
@@ -860,7 +861,7 @@ def test_strict_mode_tries_only_so_many_generalizations():
     with pytest.raises(BadInputError) as caught:
         against(tree)
     assert str(caught.value) == (
-        "gateway.yaml: routes[0].parameters: have 8,192 generalizations and strategy strict tries 4,096; make fewer of them quasi"
+        "gateway.yaml: routes[0].parameters: have 8,192 generalizations and strategy strict tries at most 4,096; make fewer of them quasi"
     )
     tree["privacy"]["strategy"] = "worst-fit"
     against(tree)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.harness import free_port
+from helpers import free_port
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs" / "gateway.md"
@@ -62,7 +62,7 @@ def run(script, folder):
     return printed
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl; install it")
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl (Debian: curl)")
 def test_the_first_gateway_of_the_docs_runs_as_printed(commands):
     port = free_port()
     blocks = first_gateway({"8080": port, "9000": free_port()})
@@ -80,8 +80,8 @@ def test_the_first_gateway_of_the_docs_runs_as_printed(commands):
     assert rows
     assert {(row["county"], row["race"], row["loan"]) for row in rows} == {("Essex", "Black", "61700")}
     assert answer["answer"] == "exact"
-    (asked,) = re.findall("the provider is asked for ({.*})", printed)
-    assert asked.count(":") < 4
+    (received,) = re.findall("the provider receives ({.*})", printed)
+    assert received.count(":") < 4
 
 
 def test_the_steps_of_the_unit_make_its_user_and_directories_before_it_starts():

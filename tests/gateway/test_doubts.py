@@ -1,4 +1,4 @@
-"""If in doubt, not exact: rows that contradict what was sent. And a cache that tells nobody what others asked."""
+"""Rows that contradict what was sent are not an exact answer. And the cache discloses nothing about other people's queries."""
 
 from __future__ import annotations
 

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from incrowd.gateway.exchange import Reply, Request, key_in, respond
-from incrowd.gateway.parameters import parameters_of_body, parameters_of_query
-from incrowd.gateway.problems import Problem
+from incrowd.gateway.requests.exchange import Reply, Request, key_in, respond
+from incrowd.gateway.requests.parameters import parameters_of_body, parameters_of_query
+from incrowd.gateway.requests.problems import Problem
 
 
 def request(*parts, method="POST", headers=(), query=b"", largest_body=100):
@@ -27,9 +27,9 @@ def part(body, *, more=False):
 
 
 def parameters(*parts, **scope):
-    asked = request(*parts, **scope)
-    read = parameters_of_query if asked.method == "GET" else parameters_of_body
-    return read(asked.query if asked.method == "GET" else asyncio.run(asked.text()))
+    incoming = request(*parts, **scope)
+    read = parameters_of_query if incoming.method == "GET" else parameters_of_body
+    return read(incoming.query if incoming.method == "GET" else asyncio.run(incoming.text()))
 
 
 def code(*parts, **scope):
@@ -90,8 +90,8 @@ def test_a_reply():
     async def send(message):
         sent.append(message)
 
-    asked = request()
-    asyncio.run(respond(send, Reply(b'{"a": 1}', 429, headers={"retry-after": "7"}), asked))
+    incoming = request()
+    asyncio.run(respond(send, Reply(b'{"a": 1}', 429, headers={"retry-after": "7"}), incoming))
     start, body = sent
     headers = dict(start["headers"])
     assert start["status"] == 429
@@ -99,7 +99,7 @@ def test_a_reply():
     assert headers[b"retry-after"] == b"7"
     assert headers[b"cache-control"] == b"no-store"
     assert headers[b"x-content-type-options"] == b"nosniff"
-    assert headers[b"incrowd-request"] == asked.id.encode()
+    assert headers[b"incrowd-request"] == incoming.id.encode()
     assert body["body"] == b'{"a": 1}'
     assert not body.get("more_body")
 
@@ -109,12 +109,12 @@ def test_no_repr_shows_a_body():
 
 
 def test_a_body_that_never_comes(monkeypatch):
-    monkeypatch.setattr("incrowd.gateway.exchange.BODY_SECONDS", 0.05)
+    monkeypatch.setattr("incrowd.gateway.requests.exchange.BODY_SECONDS", 0.05)
 
     async def receive():
         await asyncio.sleep(60)
 
-    asked = Request({"path": "/", "method": "POST", "headers": [], "query_string": b""}, receive, 100)
-    with pytest.raises(Problem, match="did not come within") as caught:
-        asyncio.run(asked.text())
+    incoming = Request({"path": "/", "method": "POST", "headers": [], "query_string": b""}, receive, 100)
+    with pytest.raises(Problem, match="did not arrive within") as caught:
+        asyncio.run(incoming.text())
     assert caught.value.code == "bad_request"

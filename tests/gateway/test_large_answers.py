@@ -77,7 +77,7 @@ def test_two_values_under_one_name_are_no_answer(town, count):
 
 @contextlib.contextmanager
 def pauses(gateway):
-    """Yield a list that fills with the times that /healthz takes, asked again and again meanwhile."""
+    """Yield a list that fills with the times that /healthz takes, requested repeatedly meanwhile."""
     seconds, done = [], threading.Event()
 
     def look():

@@ -1,4 +1,4 @@
-"""The load benchmark in small: nothing fails, right answers are told from wrong ones, growth from none."""
+"""The load benchmark in small: nothing fails, wrong answers and growth are detected."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def stage(benchmark, tmp_path):
 
 
 def test_the_proxy_and_the_gateway_answer_everything_right(stage):
-    questions = stage.questions(100)
+    queries = stage.queries(100)
     with stage.proxy() as proxy, stage.gateway(people=50) as gateway:
         for server in (proxy, gateway):
             for rate in (0, 100):
-                result = server.load(questions, 1, rate=rate, connections=8)
+                result = server.load(queries, 1, rate=rate, connections=8)
                 assert result["problems"] == {}
                 assert result["requests"] > 50
                 assert result["checked"] >= 1
@@ -46,13 +46,13 @@ def test_the_proxy_and_the_gateway_answer_everything_right(stage):
 
 
 def judged(benchmark, tmp_path, answer, status="200 OK"):
-    """Return the problems that the load generator finds in an answer to a question for a county."""
-    file = tmp_path / "questions.json"
+    """Return the problems that the load generator finds in an answer to a query for a county."""
+    file = tmp_path / "queries.json"
     file.write_text(json.dumps([{"raw": "", "query": {"county": "Essex"}}]), encoding="utf-8")
-    load = benchmark["client"].Load({"questions": file, "gateway": True})
+    load = benchmark["client"].Load({"queries": file, "gateway": True})
     load._times = [0.0] * benchmark["client"].CHECK_EVERY
     body = json.dumps(answer, separators=(",", ":"))
-    load._judge(next(load._questions), f"HTTP/1.1 {status}\r\n\r\n{body}".encode())
+    load._judge(next(load._queries), f"HTTP/1.1 {status}\r\n\r\n{body}".encode())
     return +load._problems
 
 
@@ -78,6 +78,6 @@ def test_a_wrong_answer_is_noticed(benchmark, tmp_path):
         ([100.0 + place / 10 for place in range(300)], False),
     ],
 )
-def test_growth_is_told_from_noise(benchmark, values, flat, capsys):
+def test_growth_is_distinguished_from_noise(benchmark, values, flat, capsys):
     assert benchmark["gateway_load"].print_growth("worker MB", values) is flat
     assert ("yes" if flat else "NO") in capsys.readouterr().out

@@ -10,9 +10,9 @@ import schemathesis
 from schemathesis.config import SchemathesisConfig
 
 from gateway.harness import KEY, RunningGateway, configuration, hashed
-from gateway.small_town import TELLING, provider, write_table
+from gateway.small_town import REVEALING, provider, write_table
 from gateway.upstream import Upstream
-from incrowd.gateway.problems import STATUSES
+from incrowd.gateway.requests.problems import STATUSES
 
 PARAMETERS = {"county": "quasi", "race": "quasi", "gender": "quasi", "income": "quasi", "q": "passthrough"}
 OWN = {"/": "text/html", "/openapi.json": "application/json", "/healthz": "application/json"}
@@ -35,7 +35,7 @@ def town(tmp_path_factory):
         {"path": "/houses/old", "provider": "loans", "parameters": {"county": "quasi", "email": "block"}},
     ]
     folder = tmp_path_factory.mktemp("town")
-    with Upstream([{"id": 1, **TELLING, "income": 10}]) as upstream:
+    with Upstream([{"id": 1, **REVEALING, "income": 10}]) as upstream:
         hasty = provider(upstream.url, timeout="300ms", retries=0)
         config = configuration(
             write_table(folder), hasty, people=people, routes=routes, rate={"requests": RATE, "per": "1h"}
@@ -68,9 +68,9 @@ def test_is_valid(description):
 
 
 def test_has_every_path_with_its_methods(description):
-    asking = {"/loans", "/preview/loans", "/houses/old", "/preview/houses/old"}
+    queries = {"/loans", "/preview/loans", "/houses/old", "/preview/houses/old"}
     assert {path: set(item) for path, item in description["paths"].items()} == {
-        path: {"get"} if path in OWN else {"get", "post"} for path in (*OWN, *asking)
+        path: {"get"} if path in OWN else {"get", "post"} for path in (*OWN, *queries)
     }
 
 
@@ -128,20 +128,20 @@ def test_own_paths(town, description, path):
 
 def test_answers_and_previews(town, description):
     town.upstream.steer()
-    asked = check_described(description, town.gateway.ask(**TELLING), "/loans").json
-    assert set(asked) == fields_of(description, "Answer")
-    assert set(asked["privacy"]) == fields_of(description, "Privacy")
-    posted = check_described(description, town.gateway.post(TELLING), "/loans", "post").json
-    assert posted == asked
-    preview = town.gateway.post(TELLING, path="/preview/loans")
-    assert check_described(description, preview, "/preview/loans", "post").json == asked["privacy"]
+    answer = check_described(description, town.gateway.ask(**REVEALING), "/loans").json
+    assert set(answer) == fields_of(description, "Answer")
+    assert set(answer["privacy"]) == fields_of(description, "Privacy")
+    posted = check_described(description, town.gateway.post(REVEALING), "/loans", "post").json
+    assert posted == answer
+    preview = town.gateway.post(REVEALING, path="/preview/loans")
+    assert check_described(description, preview, "/preview/loans", "post").json == answer["privacy"]
     partial = check_described(description, town.gateway.ask(unknown="1"), "/loans").json
     assert partial["answer"] == "partial"
 
 
 def steered(town, **settings):
     town.upstream.steer(**settings)
-    return town.gateway.ask(**TELLING)
+    return town.gateway.ask(**REVEALING)
 
 
 def worn_out(town):
@@ -153,7 +153,7 @@ def worn_out(town):
 PROBLEMS = {
     "bad_request": lambda town: town.gateway.ask(county="Atlantis"),
     "unauthorized": lambda town: town.gateway.ask(key="nobody's"),
-    "refused": lambda town: town.gateway.ask(key=town.keys["bob"], **TELLING),
+    "refused": lambda town: town.gateway.ask(key=town.keys["bob"], **REVEALING),
     "too_many_requests": worn_out,
     "provider_error": lambda town: steered(town, fault="status", status=500),
     "field_missing": lambda town: steered(town, fault="field-missing", field="gender"),

@@ -9,16 +9,16 @@ import itertools
 import json
 import shutil
 import subprocess
-import time
 
 import aiohttp
 import pytest
 
-from browser import BROWSERS
+from browser import BROWSERS, NO_BROWSER
 from gateway.harness import KEY, configuration, hashed
-from gateway.small_town import TELLING, open_town, people
+from gateway.small_town import REVEALING, open_town, people
+from helpers import until
 
-PATIENCE = 30
+PATIENCE = 60
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -47,9 +47,9 @@ class Page:
 
     def tell(self, method, **parameters):
         """Give the browser a command; return its answer."""
-        return self._loop.run_until_complete(asyncio.wait_for(self._tell(method, parameters), PATIENCE))
+        return self._loop.run_until_complete(asyncio.wait_for(self._call(method, parameters), PATIENCE))
 
-    async def _tell(self, method, parameters):
+    async def _call(self, method, parameters):
         number = next(self._numbers)
         await self._socket.send_json({"id": number, "method": method, "params": parameters})
         while True:
@@ -59,15 +59,15 @@ class Page:
                 return message["result"]
             self._note(message["method"], message["params"])
 
-    def _note(self, method, told):
+    def _note(self, method, message):
         if method == "Network.requestWillBeSent":
-            self.requests.append(told["request"]["url"])
+            self.requests.append(message["request"]["url"])
         elif method == "Runtime.exceptionThrown":
-            self.errors.append(told["exceptionDetails"]["text"])
-        elif method == "Log.entryAdded" and told["entry"]["level"] in {"error", "warning"}:
-            self.errors.append(told["entry"]["text"])
+            self.errors.append(message["exceptionDetails"]["text"])
+        elif method == "Log.entryAdded" and message["entry"]["level"] in {"error", "warning"}:
+            self.errors.append(message["entry"]["text"])
         elif method == "Runtime.consoleAPICalled":
-            self.errors.append(str(told["args"]))
+            self.errors.append(str(message["args"]))
 
     def run(self, script):
         """Return what a piece of JavaScript comes to."""
@@ -76,10 +76,7 @@ class Page:
         return result["result"].get("value")
 
     def until(self, script):
-        end = time.monotonic() + PATIENCE
-        while not self.run(script):
-            assert time.monotonic() < end, f"not in time: {script}"
-            time.sleep(0.02)
+        until(lambda: self.run(script), script, PATIENCE)
 
     def open(self, url):
         self.requests.clear()
@@ -130,16 +127,18 @@ def running_browser(folder):
     """Start a browser; yield the address of its DevTools."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
-        pytest.skip(f"no browser is installed (looked for {', '.join(BROWSERS)})")
+        pytest.skip(NO_BROWSER)
     process = subprocess.Popen(
         [browser, *FLAGS, f"--user-data-dir={folder}", "about:blank"], stderr=subprocess.DEVNULL
     )
     try:
-        port, end = folder / "DevToolsActivePort", time.monotonic() + PATIENCE
-        while not (port.exists() and port.read_text(encoding="ascii").count("\n")):
+        port = folder / "DevToolsActivePort"
+
+        def is_open():
             assert process.poll() is None, "the browser did not start"
-            assert time.monotonic() < end, "the browser did not start in time"
-            time.sleep(0.05)
+            return port.exists() and port.read_text(encoding="ascii").count("\n")
+
+        until(is_open, "the browser starts", PATIENCE)
         yield f"http://127.0.0.1:{port.read_text(encoding='ascii').splitlines()[0]}"
     finally:
         process.terminate()
@@ -172,7 +171,7 @@ async def _session():
 
 @pytest.fixture(scope="module")
 def town(tmp_path_factory):
-    strange = {"id": 99, **TELLING, "income": 10, "note": EVIL, EVIL: {"deep": EVIL}}
+    strange = {"id": 99, **REVEALING, "income": 10, "note": EVIL, EVIL: {"deep": EVIL}}
     everybody = [
         {"name": name, "key_sha256": hashed(key)} for name, key in (("alice", KEY), ("vera", FOREIGN_KEY))
     ]
@@ -196,7 +195,7 @@ def upstream(town):
 
 
 @pytest.fixture
-def page(tab, town, upstream):  # noqa: ARG001 - the provider forgets what it was asked before
+def page(tab, town, upstream):  # noqa: ARG001 - the provider forgets its earlier requests
     tab.open(f"http://127.0.0.1:{town[0].port}/")
     return tab
 
@@ -213,7 +212,7 @@ def visible_fields(page):
 
 
 def check_nothing_wrong(page):
-    assert page.run("document.title")  # whatever was still to be told has been told now
+    assert page.run("document.title")  # all pending messages have arrived now
     assert page.errors == []
     assert page.run("window.hurt ?? 'no'") == "no"
     (origin,) = {url.split("/")[2] for url in page.requests}
@@ -221,10 +220,10 @@ def check_nothing_wrong(page):
 
 
 def test_loads_alone_and_without_a_complaint(page):
-    assert page.run("document.title") == "incrowd: what would be told?"
+    assert page.run("document.title") == "incrowd: what would be sent?"
     assert [url.rpartition("/")[2] for url in page.requests] == [""]
     assert visible_fields(page) == ["county", "email", "gender", "income", "q", "race"]
-    assert not page.text("told")
+    assert not page.text("disclosure")
     assert not page.text("problem")
     check_nothing_wrong(page)
 
@@ -234,10 +233,10 @@ def test_says_beforehand_what_becomes_of_each_field(page):
         "[...document.querySelectorAll('[data-route=\"/loans\"]')].map(each => each.innerText.split('\\n'))"
     )
     assert dict(page.run(labels)) == {
-        **dict.fromkeys(TELLING, "told only as far as privacy allows"),
-        "income": "never told, as it is protected",
-        "q": "told as it is",
-        "email": "never told",
+        **dict.fromkeys(REVEALING, "sent only as far as your policy allows"),
+        "income": "never sent, since it is protected",
+        "q": "sent unchanged",
+        "email": "never sent",
     }
 
 
@@ -251,9 +250,9 @@ def test_its_policy_lets_no_other_script_run_and_nothing_leave(page):
 
 
 def test_shows_what_would_be_sent_before_anything_is(page, upstream):
-    fill(page, **TELLING, email="me@example.org")
+    fill(page, **REVEALING, email="me@example.org")
     page.click("preview")
-    assert page.text("told-title") == "This would be sent"
+    assert page.text("disclosure-title") == "This would be sent"
     assert page.list("sent") == ["county = Essex", "race = Black"]
     assert page.list("held") == ["gender", "email"]
     assert page.list("guesses") == ["income\t2.00\t1.50\t3.00"]
@@ -264,22 +263,22 @@ def test_shows_what_would_be_sent_before_anything_is(page, upstream):
 
 
 def test_sends_by_the_keyboard_nothing(page, upstream):
-    fill(page, **TELLING)
+    fill(page, **REVEALING)
     page.tell("Input.dispatchKeyEvent", type="keyDown", key="Enter", text="\r", windowsVirtualKeyCode=13)
-    page.until("!byId('told').hidden")
-    assert page.text("told-title") == "This would be sent"
+    page.until("!byId('disclosure').hidden")
+    assert page.text("disclosure-title") == "This would be sent"
     assert upstream.received == []
 
 
 def test_sends_and_shows_the_exact_answer(page, upstream):
-    fill(page, **TELLING, q="x")
+    fill(page, **REVEALING, q="x")
     page.click("send")
-    assert page.text("told-title") == "This was sent"
+    assert page.text("disclosure-title") == "This was sent"
     assert page.list("sent") == ["q = x", "county = Essex", "race = Black"]
-    assert page.text("answer-title") == "The exact answer to your question"
+    assert page.text("answer-title") == "The exact answer to your query"
     head, first, *others = page.list("rows")
-    assert head.split("\t")[:5] == ["id", *TELLING, "income"]
-    assert first.split("\t")[:5] == ["99", *TELLING.values(), "10"]
+    assert head.split("\t")[:5] == ["id", *REVEALING, "income"]
+    assert first.split("\t")[:5] == ["99", *REVEALING.values(), "10"]
     assert [line.split("\t")[0] for line in others] == ["1", "2"]
     assert page.text("answer-note").startswith("3 rows")
     (request,) = upstream.received
@@ -290,12 +289,12 @@ def test_sends_and_shows_the_exact_answer(page, upstream):
 def test_a_query_that_tells_nothing(page):
     fill(page, income="10")
     page.click("preview")
-    assert page.text("told-label") == "The provider learns nothing: it is asked for everything."
+    assert page.text("disclosure-label") == "The provider learns nothing: the query is for all rows."
     assert page.list("held") == ["income"]
 
 
 def test_each_route_has_its_own_fields(page, upstream):
-    fill(page, **TELLING)
+    fill(page, **REVEALING)
     page.run("byId('route').value = '/few'; byId('route').dispatchEvent(new Event('change'))")
     assert visible_fields(page) == ["county", "secret"]
     page.type("[data-route='/few'] [name=secret]", "s")
@@ -308,17 +307,17 @@ def test_each_route_has_its_own_fields(page, upstream):
 
 @pytest.mark.parametrize("button", ["preview", "send"])
 def test_a_wrong_key_is_said_and_shows_nothing_old(page, upstream, button):
-    fill(page, **TELLING)
+    fill(page, **REVEALING)
     page.click("preview")
     fill(page, key="somebody else's")
     page.click(button)
     assert "a valid key is needed" in page.text("problem")
-    assert not page.text("told")
+    assert not page.text("disclosure")
     assert not page.text("answer")
     assert upstream.received == []
 
 
-def test_an_unknown_value_and_a_gateway_that_is_gone_are_said(page):
+def test_an_unknown_value_and_a_stopped_gateway_are_reported(page):
     fill(page, county="Atlantis")
     page.click("preview")
     assert "'county' has no such value" in page.text("problem")
@@ -328,7 +327,7 @@ def test_an_unknown_value_and_a_gateway_that_is_gone_are_said(page):
 
 
 def test_values_are_never_html(page):
-    fill(page, **TELLING, q=EVIL)
+    fill(page, **REVEALING, q=EVIL)
     page.click("send")
     assert f"q = {EVIL}" in page.list("sent")
     assert EVIL in page.text("rows")
@@ -337,7 +336,7 @@ def test_values_are_never_html(page):
 
 
 def test_a_key_may_have_any_characters(page):
-    fill(page, key=FOREIGN_KEY, **TELLING)
+    fill(page, key=FOREIGN_KEY, **REVEALING)
     page.click("preview")
     assert page.list("sent") == ["county = Essex", "race = Black"]
 
@@ -345,7 +344,7 @@ def test_a_key_may_have_any_characters(page):
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_fits_wide_and_narrow_screens(page, tmp_path, width, dark):
-    fill(page, **TELLING, email="me@example.org")
+    fill(page, **REVEALING, email="me@example.org")
     page.click("send")
     picture = tmp_path / "page.png"
     page.shoot(picture, width=width, dark=dark)

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.gateway.parameters import MOST_PARAMETERS, parameters_of_body, parameters_of_query
-from incrowd.gateway.problems import Problem
+from incrowd.gateway.requests.parameters import MOST_PARAMETERS, parameters_of_body, parameters_of_query
+from incrowd.gateway.requests.problems import Problem
 
 PLANTED = "Zyxomma7731"
 
 
 def refusal(call, *arguments):
-    """Return what a bad request is told; no value is in it."""
+    """Return the message for a bad request; no value is in it."""
     with pytest.raises(Problem) as caught:
         call(*arguments)
     assert caught.value.code == "bad_request"
@@ -126,4 +126,6 @@ def test_a_value_that_is_not_plain(value):
 def test_any_bytes_are_read_or_refused(data):
     for read_bytes in (parameters_of_body, parameters_of_query):
         with contextlib.suppress(Problem):
-            assert isinstance(read_bytes(data), dict)
+            found = read_bytes(data)
+            assert all(isinstance(name, str) for name in found)
+            assert not any(isinstance(value, list | dict) for value in found.values())

@@ -7,24 +7,23 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from gateway.harness import RunningGateway, configuration, free_port
-from incrowd.online.made import made_loans
+from gateway.harness import RunningGateway, configuration
+from helpers import free_port, until
+from incrowd.generalizer.synthetic import synthetic_loans
 
 SECRET = "a secret that stands in no file 0123456789"
-SECONDS = 15
 
 
 @pytest.fixture
 def start(tmp_path):
     """Return a function that makes a gateway whose temporary files are in a directory of the test's."""
-    pq.write_table(made_loans(300, seed=5), tmp_path / "people.parquet")
+    pq.write_table(synthetic_loans(300, seed=5), tmp_path / "people.parquet")
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     provider = {"kind": "http", "url": "http://127.0.0.1:9/loans", "rows": "/items"}
@@ -64,17 +63,14 @@ def test_the_next_gateway_removes_what_a_killed_one_left_and_nothing_of_a_living
 
 
 def is_there(process):
-    """Tell whether a process runs; one that nobody has waited for yet does not."""
+    """Return whether a process runs; a zombie does not."""
     with suppress(OSError):
         return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     return False
 
 
 def wait_until_gone(processes):
-    end = time.monotonic() + SECONDS
-    while any(map(is_there, processes)):
-        assert time.monotonic() < end, "the workers go on without their parent"
-        time.sleep(0.05)
+    until(lambda: not any(map(is_there, processes)), "the workers go on without their parent")
 
 
 def holding(secret, folder):
@@ -84,15 +80,13 @@ def holding(secret, folder):
 
 def wait_until_free(port):
     """Wait until somebody else can listen there; the system may take a moment to clear up after a killed process."""
-    end = time.monotonic() + 10
-    while True:
-        try:
-            socket.create_server(("127.0.0.1", port)).close()
-        except OSError:
-            assert time.monotonic() < end, "the port is still in use"
-            time.sleep(0.05)
-        else:
-            return
+
+    def is_free():
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return True
+        return False
+
+    until(is_free, "the port is still in use")
 
 
 def test_workers_end_with_their_parent_and_no_secret_stays(start, tmp_path):
@@ -117,9 +111,6 @@ def test_a_killed_demonstration_leaves_no_secret(tmp_path):
         stderr=subprocess.DEVNULL,
         env=os.environ | {"TMPDIR": str(tmp_path)},
     ) as demo:
-        end = time.monotonic() + SECONDS
-        while not list(tmp_path.rglob("gateway.yaml")):
-            assert time.monotonic() < end, "the demonstration does not start"
-            time.sleep(0.05)
+        until(lambda: list(tmp_path.rglob("gateway.yaml")), "the demonstration does not start")
         demo.kill()
     assert holding(b"secret:\n    env: INCROWD_DEMO_SECRET", tmp_path)

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from incrowd.errors import IncrowdError
-from incrowd.gateway import problems
-from incrowd.gateway.problems import STATUSES, Problem, as_json
+from incrowd.gateway.requests import problems
+from incrowd.gateway.requests.problems import STATUSES, Problem, as_json
 
 
 def test_the_body_has_code_message_and_request():

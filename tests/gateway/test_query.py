@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 
 from incrowd.errors import BadInputError
-from incrowd.gateway.answer import SortField, narrow
-from incrowd.gateway.problems import Problem
-from incrowd.gateway.query import QueryBuilder
-from incrowd.gateway.settings import Page, Parameter, Person, Route
-from incrowd.online import encode, parse_policies, schema_of
-from incrowd.online.counters import Scan
-from incrowd.online.protection import Protection
+from incrowd.gateway.config.settings import Page, Parameter, Person, Route
+from incrowd.gateway.requests.answer import SortField, narrow
+from incrowd.gateway.requests.problems import Problem
+from incrowd.gateway.requests.query import QueryBuilder
+from incrowd.generalizer import encode, parse_policies, schema_of
+from incrowd.generalizer.counters import Scan
+from incrowd.generalizer.protection import Protection
 
 ROUTE = Route(
     path="/loans",
@@ -33,7 +33,7 @@ ROUTE = Route(
 )
 PLANTED = "Zyxomma7731"
 STATES = {"Essex": ["MA"], "Dukes": ["MA"], "Kings": ["NY"]}
-# In a county everybody of a race has one income; in a state there are several.
+# In a county all people of a race have one income; in a state there are several.
 INCOMES = {("Essex", "Black"): 1, ("Essex", "White"): 2, ("Dukes", "Black"): 3, ("Dukes", "White"): 4}
 PEOPLE = [{"place": place, "race": race, "income": income} for (place, race), income in INCOMES.items()] + [
     {"place": "Kings", "race": race, "income": income} for race in ("Black", "White") for income in (1, 2)
@@ -125,7 +125,7 @@ def test_the_filters_find_their_fields(build):
         ({"county": "Kings"}, ("Kings", None), ("/where/county",)),
         ({"county": "Essex", "race": "Black"}, ("Essex", "Dukes"), ()),  # only the state is sent
         ({"county": "Essex", "race": "Black"}, ("Essex", "Kings"), ("/where/county",)),
-        ({"county": "Essex", "race": "Black"}, ("Essex", "Nantucket", None), ()),  # nobody knows its state
+        ({"county": "Essex", "race": "Black"}, ("Essex", "Nantucket", None), ()),  # its state is not known
     ],
 )
 def test_rows_are_held_against_what_was_sent(build, given, counties, contradicted):
@@ -134,7 +134,7 @@ def test_rows_are_held_against_what_was_sent(build, given, counties, contradicte
 
 
 @pytest.mark.parametrize("nothing", [None, ""])
-def test_what_is_left_blank_was_not_asked(build, nothing):
+def test_a_blank_parameter_is_not_part_of_the_query(build, nothing):
     blank = build(dict.fromkeys((*ROUTE.parameters, "new", "sort", "offset", "limit"), nothing))
     assert (blank.sent, blank.filters, blank.unknown) == ({}, (), ())
     assert blank.privacy == build({}).privacy

@@ -4,39 +4,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers import Clock
 from incrowd.errors import BadInputError
-from incrowd.gateway.rate import RateLimit
+from incrowd.gateway.requests.people import RateLimit
 
 
-class Clock:
-    def __init__(self, now=1e6):
-        self.now = now
-
-    def __call__(self):
-        return self.now
-
-
-def asked(limit, times, person="alice"):
+def allowed(limit, times, person="alice"):
     """Return how many of several requests at once may go."""
     return sum(limit.allow(person) == 0 for _ in range(times))
 
 
 @pytest.mark.parametrize(("requests", "per"), [(600, 60), (3, 10), (7, 0.1), (1, 3600)])
 def test_a_full_bucket_lets_a_burst_through_and_no_more(requests, per):
-    assert asked(RateLimit(requests, per, clock=Clock()), requests + 5) == requests
+    assert allowed(RateLimit(requests, per, clock=Clock()), requests + 5) == requests
 
 
-def test_tokens_come_back_and_the_wait_is_told():
+def test_tokens_come_back_and_the_wait_is_returned():
     clock = Clock()
     limit = RateLimit(2, 10, clock=clock)
-    assert asked(limit, 2) == 2
+    assert allowed(limit, 2) == 2
     assert limit.allow("alice") == pytest.approx(5, abs=1e-4)
     clock.now += 4
     assert limit.allow("alice") == pytest.approx(1, abs=1e-4)
     clock.now += 1
-    assert asked(limit, 2) == 1
+    assert allowed(limit, 2) == 1
     clock.now += 1000
-    assert asked(limit, 5) == 2  # a bucket does not overflow
+    assert allowed(limit, 5) == 2  # a bucket does not overflow
 
 
 def test_people_have_buckets_of_their_own():
@@ -50,7 +43,7 @@ def test_people_have_buckets_of_their_own():
 def test_each_worker_hands_out_its_share(workers, burst):
     clock = Clock()
     limit = RateLimit(10, 100, workers=workers, clock=clock)
-    assert asked(limit, 11) == burst
+    assert allowed(limit, 11) == burst
     assert limit.allow("alice") == pytest.approx(10 * workers, rel=1e-4)
 
 
@@ -90,7 +83,7 @@ def test_no_window_ever_holds_more_than_a_burst_and_what_came_back(pauses, reque
 
 
 @given(st.lists(st.floats(0, 3), min_size=1, max_size=30))
-def test_after_the_told_wait_one_may_go(pauses):
+def test_after_the_returned_wait_a_request_is_allowed(pauses):
     clock = Clock(0.0)
     limit = RateLimit(2, 5, clock=clock)
     for pause in pauses:

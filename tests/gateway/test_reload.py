@@ -16,29 +16,24 @@ import pyarrow.parquet as pq
 import pytest
 from msgspec.structs import replace
 
-from gateway.harness import KEY, RunningGateway, configuration, free_port, hashed
+from gateway.harness import KEY, RunningGateway, configuration, hashed
 from gateway.upstream import Upstream
+from helpers import free_port
 from incrowd.errors import BadInputError
-from incrowd.gateway.config import load_config
-from incrowd.gateway.connections import Limits
-from incrowd.gateway.handover import Inbox
-from incrowd.gateway.prepared import prepare
-from incrowd.gateway.serve import Maker
-from incrowd.online.made import made_loans
+from incrowd.gateway.config.config import load_config
+from incrowd.gateway.server.connections import Limits
+from incrowd.gateway.server.handover import Inbox
+from incrowd.gateway.server.prepared import prepare
+from incrowd.gateway.server.serve import WorkerFactory
+from incrowd.generalizer.synthetic import synthetic_loans
 
 WORKERS = 2
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("reload")
-    pq.write_table(made_loans(2_000), folder / "people.parquet")
-    return folder
+LOANS = synthetic_loans(2_000)
 
 
 @pytest.fixture(scope="module")
 def old_and_new():
-    rows = [{"id": number, **row} for number, row in enumerate(made_loans(300).to_pylist())]
+    rows = [{"id": number, **row} for number, row in enumerate(synthetic_loans(300).to_pylist())]
     with (
         Upstream([{**row, "from": "old"} for row in rows]) as old,
         Upstream([{**row, "from": "new"} for row in rows]) as new,
@@ -111,7 +106,7 @@ class Crowd:
             if connection and not stay:
                 connection.close()
                 connection = None
-            time.sleep(0.005)
+            time.sleep(0.02)
         if connection:
             connection.close()
 
@@ -139,12 +134,12 @@ def test_a_request_under_way_is_answered_by_the_old_configuration(gateway, old_a
     old, new = old_and_new
     old.steer("slow", seconds=4.0)
     replies = []
-    asking = threading.Thread(target=lambda: replies.append(gateway.ask(county="Essex")))
-    asking.start()
+    sending = threading.Thread(target=lambda: replies.append(gateway.ask(county="Essex")))
+    sending.start()
     gateway.until(lambda: old.received, "the request is under way")
     gateway.reload(gateway.first | {"providers": {"loans": provider(new)}})
     assert not replies
-    asking.join()
+    sending.join()
     old.steer()
     assert replies[0].status == 200
     assert {row["from"] for row in replies[0].json["rows"]} == {"old"}
@@ -172,7 +167,7 @@ def bad_changes(first, folder):
 
 def reasons(gateway):
     """Return why reloads failed, each on one line."""
-    lines = [line for line in gateway.events if line["event"] == "reload_failed"]
+    lines = gateway.events_named("reload_failed")
     assert all(line["level"] == "error" and "\n" not in line["reason"] for line in lines)
     return [line["reason"] for line in lines]
 
@@ -215,7 +210,7 @@ def test_a_changed_table_decides_from_then_on(gateway, folder):
     file = folder / "people.parquet"
     before, content = gateway.ask("/preview/loans", county="Essex").json, file.read_bytes()
     taken = gateway.count("worker_reloaded")
-    pq.write_table(made_loans(2_500, seed=1), folder / "draft.parquet")
+    pq.write_table(synthetic_loans(2_500, seed=1), folder / "draft.parquet")
     (folder / "draft.parquet").replace(file)
     gateway.wait_for_event("worker_reloaded", taken + WORKERS)
     after = gateway.ask("/preview/loans", county="Essex").json
@@ -233,7 +228,7 @@ def test_a_table_that_comes_after_the_configuration_that_names_it(gateway, folde
     gateway.config = gateway.first | {"table": {"file": str(late), "settle": "300ms"}}
     gateway.write(gateway.config)
     gateway.wait_for_event("reload_failed", failed + 1)
-    pq.write_table(made_loans(2_500, seed=1), folder / "draft.parquet")
+    pq.write_table(synthetic_loans(2_500, seed=1), folder / "draft.parquet")
     (folder / "draft.parquet").replace(late)
     gateway.wait_for_event("worker_reloaded", taken + WORKERS)
     assert gateway.count("reload_failed") == failed + 1
@@ -243,7 +238,7 @@ def test_changed_people_get_in_and_out_at_every_worker(gateway):
     bob = "bob's own key 0123456789"
     assert gateway.ask(key=bob).status == 401
     gateway.reload(gateway.first | {"people": [{"name": "bob", "key_sha256": hashed(bob)}]})
-    for _ in range(20):  # new connections, so both workers are asked
+    for _ in range(20):  # new connections, so that both workers get requests
         assert gateway.ask(key=bob).status == 200
         assert gateway.ask(key=KEY).status == 401
 
@@ -268,13 +263,13 @@ def test_a_key_is_taken_back_also_while_the_table_changes_all_the_time(gateway, 
 def test_a_worker_whose_cubes_were_just_replaced_starts_and_waits_for_the_new_ones(folder, tmp_path):
     config = load_config(folder / "gateway.yaml")
     config = replace(config, table=replace(config.table, cache=tmp_path))
-    maker = Maker(prepare(config), Inbox(tmp_path / "note"), None, Limits(10, 10))
-    travelled = pickle.dumps(maker)
-    assert pickle.loads(travelled).opened().prepared.protection is not None
+    factory = WorkerFactory(prepare(config), Inbox(tmp_path / "note"), None, Limits(10, 10))
+    travelled = pickle.dumps(factory)
+    assert pickle.loads(travelled).unpickle_state().prepared.protection is not None
     for cube in tmp_path.glob("*.cube"):
         cube.unlink()
         cube.write_bytes(b"another one")
-    assert pickle.loads(travelled).opened().prepared.protection is None
+    assert pickle.loads(travelled).unpickle_state().prepared.protection is None
 
 
 def test_what_needs_a_restart_is_said(gateway):
@@ -284,7 +279,7 @@ def test_what_needs_a_restart_is_said(gateway):
 
 
 def test_the_parent_goes_on_looking_whatever_fails(gateway, folder):
-    """Here its own directory for new states is gone for a while."""
+    """Here its own directory for new states is missing for a while."""
     (directory,) = (folder / "temporary").glob("incrowd-*")
     aside = directory.with_name("aside")
     failed = gateway.count("reload_failed")
@@ -322,7 +317,7 @@ def write_slowly(file, pieces, pause):
 def text_table(gateway, tmp_path):
     """Let the gateway count on a table in text, which can be read at any length."""
     file = tmp_path / "people.csv"
-    file.write_bytes(b"".join(pieces_of(made_loans(2_000), 1)))
+    file.write_bytes(b"".join(pieces_of(LOANS, 1)))
     gateway.reload(gateway.first | {"table": {"file": str(file), "settle": "1s"}})
     return file
 
@@ -334,7 +329,7 @@ def guesses(gateway):
 def test_a_table_that_is_being_written_is_not_taken_before_it_is_whole(gateway, text_table):
     before, failed, taken = guesses(gateway), gateway.count("reload_failed"), gateway.count("worker_reloaded")
     writing = threading.Thread(
-        target=write_slowly, args=(text_table, pieces_of(made_loans(2_500, seed=1), 8), 0.3)
+        target=write_slowly, args=(text_table, pieces_of(synthetic_loans(2_500, seed=1), 8), 0.3)
     )
     writing.start()
     while writing.is_alive():
@@ -347,9 +342,9 @@ def test_a_table_that_is_being_written_is_not_taken_before_it_is_whole(gateway, 
 
 def test_a_table_that_lost_most_of_its_rows_is_not_taken_unless_it_may_shrink(gateway, text_table, folder):
     before, failed = guesses(gateway), gateway.count("reload_failed")
-    text_table.write_bytes(b"".join(pieces_of(made_loans(900), 1)))
+    text_table.write_bytes(b"".join(pieces_of(synthetic_loans(900), 1)))
     gateway.wait_for_event("reload_failed", failed + 1)
-    said = [line for line in gateway.events if line["event"] == "reload_failed"][-1]["reason"]
+    said = gateway.events_named("reload_failed")[-1]["reason"]
     assert "table.file: has 900 rows, and had 2,000 before" in said
     assert guesses(gateway) == before
     config = load_config(gateway.file)
@@ -362,11 +357,15 @@ def test_a_table_that_lost_most_of_its_rows_is_not_taken_unless_it_may_shrink(ga
 
 
 def test_a_table_that_is_written_on_while_the_gateway_starts_closes_it(old_and_new, tmp_path):
-    file, pieces = tmp_path / "people.csv", pieces_of(made_loans(2_000), 12)
+    file, pieces = tmp_path / "people.csv", pieces_of(LOANS, 12)
     whole_lines = b"".join(pieces[:2]).rpartition(b"\n")[0] + b"\n"
     rest = b"".join(pieces)[len(whole_lines) :]
     file.write_bytes(whole_lines)
-    config = configuration(file, provider(old_and_new[0])) | {"table": {"file": str(file), "settle": "10s"}}
+    soon = time.time_ns() + 3600 * 10**9
+    os.utime(
+        file, ns=(soon, soon)
+    )  # by its time it was just written, however long the gateway takes to start
+    config = configuration(file, provider(old_and_new[0])) | {"table": {"file": str(file), "settle": "30s"}}
     with RunningGateway(tmp_path, config, ready=False) as gateway:
         with file.open("ab") as target:
             target.write(rest)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.gateway.pointers import compile_pointer
-from incrowd.gateway.strict_json import JsonError, decode, decode_object, decode_with_rows, memory_of
+from incrowd.gateway.config.pointers import compile_pointer
+from incrowd.gateway.requests.strict_json import JsonError, decode, decode_object, decode_with_rows, memory_of
 
 NAMES = st.sampled_from(["a", "b", ":", "a:b", "", "é", "\U0001f600", "\\", '"', "{", ","])
 SCALARS = st.one_of(
@@ -114,7 +114,7 @@ def test_what_is_not_json_is_refused_without_quoting_it(text):
     assert caught.value.__suppress_context__
 
 
-def test_an_object_is_asked_for():
+def test_only_an_object_is_accepted():
     assert decode_object(b'{"a": 1}') == {"a": 1}
     with pytest.raises(JsonError, match="not a JSON object"):
         decode_object(b"[]")

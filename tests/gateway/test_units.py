@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from incrowd.errors import BadInputError
-from incrowd.gateway.units import parse_duration, parse_size, size_in_words
+from incrowd.gateway.config.units import parse_duration, parse_size, size_in_words
 
 MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 BYTES = {"B": 1, "KB": 1000, "MB": 1000**2, "GB": 1000**3, "TB": 1000**4}

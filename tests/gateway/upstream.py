@@ -1,4 +1,4 @@
-"""A real HTTP provider in another process: it serves rows, keeps what it was sent, and can be told to misbehave.
+"""A real HTTP provider in another process: it serves rows, records its requests, and can be made to misbehave.
 
 `Upstream` starts and steers it; run as a script, this file is the server. It listens on two ports: one for the
 gateway, and one to steer it by, which stays up when the other goes down.
@@ -135,9 +135,9 @@ def text(value):
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def matching(rows, asked):
-    """Return the rows that have the values asked for; a name that no row has is ignored."""
-    known = {name: value for name, value in asked.items() if any(name in row for row in rows)}
+def matching(rows, query):
+    """Return the rows that have the query's values; a name that no row has is ignored."""
+    known = {name: value for name, value in query.items() if any(name in row for row in rows)}
     return [row for row in rows if all(text(row.get(name)) == text(value) for name, value in known.items())]
 
 
@@ -200,13 +200,13 @@ class Server:
         )
         fault = self._state["fault"] if self._state["times"] else ""
         self._state["times"] -= self._state["times"] > 0
-        asked = json.loads(body) if body else dict(request.query)
-        return await self._respond(fault, request, self._document(fault, request, asked))
+        query = json.loads(body) if body else dict(request.query)
+        return await self._respond(fault, request, self._document(fault, request, query))
 
-    def _document(self, fault, request, asked):
-        found = self._shifted(fault, matching(self._rows, asked))
-        start = int(asked.get("offset") or request.query.get("cursor") or asked.get("cursor") or 0)
-        page, after = self._page(fault, found, start, asked)
+    def _document(self, fault, request, query):
+        found = self._shifted(fault, matching(self._rows, query))
+        start = int(query.get("offset") or request.query.get("cursor") or query.get("cursor") or 0)
+        page, after = self._page(fault, found, start, query)
         link = None if after is None else str(request.rel_url.update_query(cursor=str(after)))
         link = self._state["location"] if fault == "foreign-link" else link
         document = {
@@ -219,7 +219,7 @@ class Server:
         return document | self._misshapen(fault, document)
 
     def _shifted(self, fault, found):
-        """Return rows as they are after each request has changed them: a new first one, the first one gone, or both."""
+        """Return rows as they are after each request has changed them: a new first one, the first one removed, or both."""
         requests = len(self._received) - 1
         if fault == "rows-inserted":
             return [{"id": -number} for number in range(requests, 0, -1)] + found
@@ -229,7 +229,7 @@ class Server:
             return found[requests:] + [{"id": 1_000 + number} for number in range(requests)]
         return found
 
-    def _page(self, fault, found, start, asked):
+    def _page(self, fault, found, start, query):
         """Return the rows of a page, and where the next one begins (None after the last)."""
         wrong = {
             "endless": (found[:1], start + 1),
@@ -238,7 +238,7 @@ class Server:
         }
         if fault in wrong:
             return wrong[fault]
-        size = min(int(asked.get("limit") or self._state["size"]), self._state["most"])
+        size = min(int(query.get("limit") or self._state["size"]), self._state["most"])
         start = 0 if fault == "ignores-offset" else start
         after = start + (len(found) if fault == "ignores-limit" else size)
         return found[start:after], after if after < len(found) else None

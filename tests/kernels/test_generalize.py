@@ -12,13 +12,13 @@ import reference
 from golden import GOLDEN
 from incrowd.kernels.arrays import leaf_rows, tree_arrays
 from incrowd.kernels.generalize import smallest_counts, what_is_kept
-from incrowd.kernels.partition import split_rows, whole
+from incrowd.methods.partition.kernel import split_rows, whole
 from strategies import cases, trees
 
 
 @given(cases())
 def test_smallest_counts(case):
-    data, bags, tree = case.grounded(), case.bags(), case.tree()
+    data, bags, tree = case.attached(), case.bags(), case.tree()
     rows, arrays = leaf_rows(*data[:2]), tree_arrays(data.taxonomy)
     everyone = whole(arrays, np.flatnonzero(np.diff(rows.start) > 0))
     groups = split_rows(rows, arrays, everyone, case.k, 0)
@@ -43,7 +43,7 @@ def releases(draw):
 @given(releases())
 def test_what_is_kept(release):
     case, published = release
-    data, bags, tree = case.grounded(), case.bags(), case.tree()
+    data, bags, tree = case.attached(), case.bags(), case.tree()
     bag_list = [sorted((tree.order[node], count) for node, count in (bag or {}).items()) for bag in published]
     pairs = [pair for bag in bag_list for pair in bag]
     kept = what_is_kept(
@@ -73,7 +73,7 @@ def test_halls_condition_is_the_same_as_a_matching(children, data):
 
 
 def test_the_clump_papers_fifteen_generalizations():
-    """clump.txt, Example 1: <orange, beef> has 15 generalizations."""
+    """Milani Fard & Wang, SECRYPT 2010, Example 1: <orange, beef> has 15 generalizations."""
     tree = reference.Tree(GOLDEN["clump"]["taxonomy"])
     nodes, original = list(tree.path), {"orange": 1, "beef": 1}
     bags = [{}, *({node: 1} for node in nodes)]

@@ -27,7 +27,7 @@ Bags = list[dict[str, int]]
 
 def by_kernel(case: Case, groups: list[list[int]]) -> Bags:
     """Return the LCG of each group of a case's rows, as the kernel finds it."""
-    data, names = case.grounded(), list(case.tree().path)
+    data, names = case.attached(), list(case.tree().path)
     tree = tree_arrays(data.taxonomy)
     start, nodes, counts = common_generalization(
         ancestor_rows(leaf_rows(*data[:2]), tree),
@@ -77,7 +77,7 @@ every_right_way = pytest.mark.parametrize(
 
 def test_papers_loss_metric():
     tree = reference.Tree(CLUMP["taxonomy"])
-    taxonomy = Case(CLUMP["taxonomy"], [["orange"], ["beef"]], 2).grounded().taxonomy
+    taxonomy = Case(CLUMP["taxonomy"], [["orange"], ["beef"]], 2).attached().taxonomy
     shown = dict(zip(taxonomy.labels.to_pylist(), taxonomy.lm, strict=True))
     for node, value in CLUMP["lm_printed"].items():
         assert tree.lm(node) == Fraction(value)
@@ -85,7 +85,7 @@ def test_papers_loss_metric():
 
 
 def test_papers_number_of_generalizations():
-    """clump.txt, Example 1."""
+    """Milani Fard & Wang, SECRYPT 2010, Example 1."""
     tree, bag = reference.Tree(CLUMP["taxonomy"]), {"orange": 1, "beef": 1}
     found = naive.generalizations(tree, bag)
     assert len(found) == CLUMP["number_of_generalizations_of_<orange,beef>"]
@@ -95,14 +95,14 @@ def test_papers_number_of_generalizations():
 @every_right_way
 @pytest.mark.parametrize("golden", PRINTED + WHERE_BUIG_FAILS)
 def test_papers_least_common_generalizations(method, golden):
-    """clump.txt, Examples 2 to 4, and the sets for which its Algorithm 2 is wrong."""
+    """Milani Fard & Wang, SECRYPT 2010, Examples 2 to 4, and the sets for which its Algorithm 2 is wrong."""
     tree, bags = example_of(golden)
     assert method(tree, bags) == reference.bag_of(golden["is"])
 
 
 @pytest.mark.parametrize("golden", [golden for golden in PRINTED + WHERE_BUIG_FAILS if "ggd" in golden])
 def test_papers_distortion(golden):
-    """clump.txt, Example 3: 2 (2/7 + 0) + 1 = 11/7."""
+    """Milani Fard & Wang, SECRYPT 2010, Example 3: 2 (2/7 + 0) + 1 = 11/7."""
     tree, bags = example_of(golden)
     assert naive.group_ggd(tree, bags, reference.bag_of(golden["is"])) == Fraction(golden["ggd"])
     assert naive.ggd_closed_form(tree, bags) == Fraction(golden["ggd"])
@@ -202,7 +202,7 @@ def test_the_kernel_finds_what_the_search_finds(small):
 @example(Case({"R": ["a", "b"]}, [[], []], 2))
 def test_ancestor_rows(case):
     """Each row's nodes ascending, root included, with the occurrences below them; nothing for an empty row."""
-    data, tree = case.grounded(), case.tree()
+    data, tree = case.attached(), case.tree()
     start, node, times = ancestor_rows(leaf_rows(*data[:2]), tree_arrays(data.taxonomy))
     assert (start.dtype, node.dtype, times.dtype) == (np.int64, np.int32, np.int32)
     assert (len(start), start[-1]) == (len(case.rows) + 1, len(node))

@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 
 import reference_ssc as naive
 from incrowd.kernels.matching import Edges, matching
-from kernels.test_ssc import met, near_of, space_of
+from methods.test_ssc_kernel import met, near_of, space_of
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -75,13 +75,14 @@ def test_thousands_of_terms():
     edges = Edges(np.arange(0, size * degree + 1, degree), right, rng.integers(6, 11, size * degree))
     one = np.ones(size, dtype=np.int64)
     matching(Edges(np.zeros(1, np.int64), one[:0], one[:0]), one[:0], one)  # compiles
-    began = time.perf_counter()
+    began = time.process_time()
     flow = matching(edges, one, one)
-    assert time.perf_counter() - began < 30
+    # About a second of the processor's time; one augmenting path a copy, each through all edges, takes far longer.
+    assert time.process_time() - began < 30
     assert 9.9 * size < (flow * edges.gain).sum() <= 10 * size
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(seeds, st.sampled_from(["perfect", "maximum"]), st.integers(1, 4))
 def test_rows_and_centres(seed, model, size):
     """Hyper-terms of several members and copies, irrelevant pairs, empty sides: distance and growth are best."""

@@ -30,7 +30,7 @@ def some_terms(dice: random.Random, nodes: naive.Nodes) -> list[int]:
     return sorted(dice.sample(nodes.leaves(), dice.randint(1, len(nodes.leaves()))))
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(seeds, st.sampled_from([0, 1, 2, 3, 4, 7, 10_001, 30_000]))
 def test_relevant_terms_are_those_within_eps(seed, eps):
     dice = random.Random(seed)
@@ -65,10 +65,10 @@ def test_counting_stops_where_there_are_too_many():
         np.where(inner, 0, 1).astype(np.int32),
         node[1:].copy(),
     )
-    began = time.perf_counter()
+    began = time.process_time()
     assert count_near(star, 2, 10**6)[-1] > 10**6  # of 4 * 10^10
     assert count_near(star, 1, 10**6)[-1] == wide  # no pair is looked at in vain
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 10  # the processor's time; all pairs take minutes
 
 
 @settings(max_examples=200)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import BadInputError
-from incrowd.logs.blocks import LINE_TOO_LONG, MAX_LINE_BYTES, QUOTE_NOT_CLOSED, BlockCutter
-from incrowd.logs.source import Source
+from incrowd.logs.formats.blocks import LINE_TOO_LONG, MAX_LINE_BYTES, QUOTE_NOT_CLOSED, BlockCutter
+from incrowd.logs.formats.source import Source
 
 
 class Bytes:

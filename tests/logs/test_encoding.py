@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from incrowd.errors import BadInputError
 from incrowd.logs import read_baskets, read_log
-from incrowd.logs.encoding import DecodedStream, find_encoding
-from incrowd.logs.guess import likely_encodings
+from incrowd.logs.formats.encoding import DecodedStream, find_encoding, likely_encodings
 
 TEXTS = {
     "gbk": ["天气预报 北京", "红烧肉的做法", "便宜的机票", "医院挂号 感冒吃什么药"],

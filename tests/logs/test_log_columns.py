@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from incrowd.core.memory import parse_memory
 from incrowd.errors import BadInputError
-from incrowd.logs.columns import find_columns, parse_columns
+from incrowd.logs.formats.columns import find_columns, parse_columns
 from incrowd.logs.units import Unit, parse_unit
-from incrowd.memory import parse_memory
 
 
 def test_column_maps():
@@ -60,7 +60,7 @@ def test_an_id_may_be_that_of_the_row():
 
 
 @pytest.mark.parametrize(
-    ("names", "asked", "role"),
+    ("names", "events", "role"),
     [
         (["user", "user", "query"], None, "user"),
         (["user", "User", "query"], None, "user"),
@@ -70,11 +70,11 @@ def test_an_id_may_be_that_of_the_row():
         (["Who", "WHO", "query"], {"user": "who"}, "user"),
     ],
 )
-def test_two_columns_of_one_name_are_refused(names, asked, role):
+def test_two_columns_of_one_name_are_refused(names, events, role):
     with pytest.raises(
         BadInputError, match=f"f has 2 columns of one name for the {role}: .*--columns {role}="
     ):
-        find_columns(names, asked, file="f")
+        find_columns(names, events, file="f")
 
 
 def test_a_name_that_differs_by_case_can_be_asked_for():
@@ -90,10 +90,10 @@ def test_one_column_is_not_two_roles():
     assert find_columns(["query", "text"], {"user": "query"}, file="f") == {"user": 0, "query": 1}
 
 
-@pytest.mark.parametrize("asked", [None, {"user": "alise"}, {"query": "lepros"}])
-def test_names_of_which_none_is_usual_may_be_a_record_and_are_not_shown(asked):
+@pytest.mark.parametrize("events", [None, {"user": "alise"}, {"query": "lepros"}])
+def test_names_of_which_none_is_usual_may_be_a_record_and_are_not_shown(events):
     with pytest.raises(BadInputError, match=r"the shape 'aaaa, aaaa'; .*--columns") as caught:
-        find_columns(["alice", "leprosy"], asked, file="f")
+        find_columns(["alice", "leprosy"], events, file="f")
     assert "alice" not in str(caught.value)
     assert "leprosy" not in str(caught.value)
 

@@ -7,12 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.logs import read_log
-from incrowd.logs.blocks import MAX_LINE_BYTES, Block
-from incrowd.logs.delimited import DelimitedParser
-from incrowd.logs.formats import Layout
-from incrowd.logs.quotes import QuotedRecords
+from incrowd.logs.formats.blocks import MAX_LINE_BYTES, Block, QuotedRecords
+from incrowd.logs.formats.delimited import DelimitedParser
+from incrowd.logs.formats.detect import Layout
 from incrowd.logs.rejects import Rejects
-from incrowd.logs.store import Store
 
 PIECES = st.lists(st.sampled_from(["a", ",", '"', '""', '"b"', "\n", '"\n"'])).map("".join)
 
@@ -52,8 +50,7 @@ def test_records_are_those_of_the_csv_module(text):
 
 
 def test_fields_are_those_of_the_csv_module():
-    store = Store()
-    rejects = Rejects(store)
+    rejects = Rejects()
     parser = DelimitedParser(Layout("csv", {"user": 0, "query": 1}, 2, ",", quoted=True), rejects)
 
     @given(PIECES)
@@ -76,7 +73,6 @@ def test_fields_are_those_of_the_csv_module():
         assert rejects.counts.total() - before == len(expected) - len(wanted)
 
     check()
-    store.close()
 
 
 def read(path, text):

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from incrowd.errors import BadInputError
 from incrowd.logs import read_baskets, read_log
 
-DATA = Path(os.environ.get("INCROWD_DATA", Path(__file__).parents[2] / ".." / "shared" / "data"))
 ROWS = [
     ("u2", "red mice", "2020-01-01 10:00:00"),
     ("u1", "zebra", "2020-01-01 11:00:00"),
@@ -294,7 +293,7 @@ def test_a_log_that_lets_go_of_its_rows_keeps_its_rejects(tmp_path):
     log = read_log(write(tmp_path / "it's a log", TEXTS["aol"] + "1\tonly two\n"), format="aol")
     with log:
         made = log.transactions()
-        log.let_go_of_rows()
+        log.free_rows()
         assert log.store.table("SHOW TABLES").column(0).to_pylist() == ["rejects"]
         assert repr(log) == "Log(it's a log, aol: 5 lines, 1 rejected)"
         with pytest.raises(BadInputError, match="read it again"):
@@ -312,11 +311,10 @@ def test_a_forgotten_log_deletes_its_files(tmp_path):
 
 
 @pytest.mark.data
-@pytest.mark.skipif(not DATA.is_dir(), reason=f"no public data at {DATA} (INCROWD_DATA)")
-def test_public_data():
-    with read_log(DATA / "transactions" / "BMS-WebView-2.dat") as log:
+def test_public_data(data_dir):
+    with read_log(data_dir / "transactions" / "BMS-WebView-2.dat") as log:
         made = log.transactions()
         assert (len(made), len(made.vocabulary), made.occurrences) == (77_512, 3_340, 358_278)
-    with read_log(DATA / "logs" / "excite-small.log") as log:
+    with read_log(data_dir / "logs" / "excite-small.log") as log:
         assert log.format == "excite"
         assert (log.lines, len(log.transactions()), len(log.rejects)) == (4_501, 891, 0)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,9 +10,7 @@ from hypothesis import strategies as st
 
 from incrowd.errors import BadInputError
 from incrowd.logs import format_of, read_log
-from incrowd.logs.shape import shape_of
-
-DATA = Path(os.environ.get("INCROWD_DATA", Path(__file__).parents[2] / ".." / "shared" / "data"))
+from incrowd.logs.formats.columns import shape_of
 
 
 def write(path, text):
@@ -138,10 +134,9 @@ def test_no_shape_says_anything(line):
 
 
 @pytest.mark.data
-@pytest.mark.skipif(not DATA.is_dir(), reason=f"no public data at {DATA} (INCROWD_DATA)")
-def test_public_files_are_recognised():
+def test_public_files_are_recognised(data_dir):
     for name in ("BMS-WebView-1.dat", "BMS-WebView-2.dat", "retail.dat"):
-        assert format_of(DATA / "transactions" / name) == "dat"
-    assert format_of(DATA / "logs" / "excite-small.log") == "excite"
+        assert format_of(data_dir / "transactions" / name) == "dat"
+    assert format_of(data_dir / "logs" / "excite-small.log") == "excite"
     with pytest.raises(BadInputError, match="--format"):
-        format_of(DATA / "transactions" / "groceries" / "Groceries.data")
+        format_of(data_dir / "transactions" / "groceries" / "Groceries.data")

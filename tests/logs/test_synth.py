@@ -14,8 +14,9 @@ import pyarrow as pa
 import pytest
 
 from incrowd.errors import BadInputError
-from incrowd.logs import synth, synth_world
-from incrowd.logs.synth import SynthSummary, write_log
+from incrowd.logs.synth import generate as synth
+from incrowd.logs.synth import world as synth_world
+from incrowd.logs.synth.generate import SynthSummary, write_log
 from incrowd.text.lexicon import lexicon
 
 HEADER = ["AnonID", "Query", "QueryTime", "ItemRank", "ClickURL"]
@@ -202,7 +203,7 @@ def test_composed_names_are_nobodys():
     for ending in synth_world.ENDINGS + synth_world.FIRST_NAME_ENDINGS:
         assert not any(name.endswith(ending.strip()) for name in FAMOUS)
     world = synth_world.World.of(synth._stream(0, 0))
-    names = spell(world, world.spell_site(np.arange(50_000)))
+    names = spell(world, world.site_pieces(np.arange(50_000)))
     assert not set(names) & set(lexicon().lemmas.to_pylist())
     assert len(set(names)) > 49_000
 

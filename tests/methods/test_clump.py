@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 import reference
 import reference_clump as naive
 from golden import GOLDEN
+from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError
 from incrowd.methods.classes import WITHHELD
-from incrowd.methods.clump import clump
-from incrowd.methods.partition import partition
+from incrowd.methods.clump.method import clump
+from incrowd.methods.partition.method import partition
 from incrowd.metrics.losses import measure_losses
 from incrowd.taxonomy import balanced
-from incrowd.transactions import Transactions
 from strategies import Case, cases, in_names, large_cases
 
 EXAMPLE = GOLDEN["clump"]["clump_k2"]
@@ -30,7 +30,7 @@ Clusters = list[tuple[tuple[int, ...], dict[str, int]]]
 
 
 def by_product(case: Case, **parameters: Any) -> Clusters:
-    data = case.grounded()
+    data = case.attached()
     return in_names(data.taxonomy, clump(data.transactions, data.taxonomy, k=case.k, **parameters))
 
 
@@ -39,7 +39,7 @@ def by_reference(case: Case, **parameters: Any) -> Clusters:
 
 
 def product_ggd(case: Case, method=clump, **parameters: Any) -> float:
-    data = case.grounded()
+    data = case.attached()
     classes = method(data.transactions, data.taxonomy, k=case.k, **parameters)
     return measure_losses(data.transactions, data.taxonomy, classes).ggd
 
@@ -197,7 +197,7 @@ def test_the_two_readings_of_best_differ():
 @settings(max_examples=20)
 @given(cases())
 def test_leaves_its_input_alone(case):
-    data = case.grounded()
+    data = case.attached()
     tx, tree = data.transactions, data.taxonomy
     arrays = [tx.indptr, tx.items, tx.counts, tree.parent, tree.end, tree.item_leaf]
     before = [array.copy() for array in arrays]
@@ -208,7 +208,7 @@ def test_leaves_its_input_alone(case):
 
 
 def test_withholds_empty_rows_only():
-    data = Case({"R": ["a", "b"]}, [[], ["a"], [], ["a"], ["b", "b"], ["b"]], 2).grounded()
+    data = Case({"R": ["a", "b"]}, [[], ["a"], [], ["a"], ["b", "b"], ["b"]], 2).attached()
     classes = clump(data.transactions, data.taxonomy, k=2)
     assert np.flatnonzero(classes.of_row == WITHHELD).tolist() == [0, 2]
     assert classes.sizes.tolist() == [2, 2]
@@ -225,7 +225,7 @@ def test_all_rows_of_one_leaf():
     [({"r": 0}, "r must be at least 1"), ({"r": -1}, "r must be"), ({"k": 6}, "k must be at most 5")],
 )
 def test_refuses_what_makes_no_sense(parameters, says):
-    data = CASE.grounded()
+    data = CASE.attached()
     with pytest.raises(BadInputError, match=says):
         clump(data.transactions, data.taxonomy, **{"k": 2, **parameters})
 
@@ -236,7 +236,7 @@ def test_refuses_what_makes_no_sense(parameters, says):
 @settings(max_examples=60)
 @given(st.one_of(cases(), large_cases()))
 def test_partition_publishes_the_lcg_of_each_group(case):
-    data, tree, bags = case.grounded(), case.tree(), case.bags()
+    data, tree, bags = case.attached(), case.tree(), case.bags()
     assume(sum(map(bool, bags)) >= case.k)
     classes = partition(data.transactions, data.taxonomy, k=case.k, publish="lcg")
     groups = [group.rows for group in reference.partition(tree, bags, case.k)]
@@ -250,7 +250,7 @@ def test_partition_loses_least_with_lcgs(case):
     """On the same groups the LCG never costs more than LG(bag), nor LG(bag) more than the set."""
     assume(sum(map(bool, case.rows)) >= case.k)
     costs, groups = [], []
-    data = case.grounded()
+    data = case.attached()
     for publish in ("lcg", "bag", "set"):
         classes = partition(data.transactions, data.taxonomy, k=case.k, publish=publish)
         shown = in_names(data.taxonomy, classes)
@@ -263,7 +263,7 @@ def test_partition_loses_least_with_lcgs(case):
 def test_partition_with_lcgs_on_the_papers_example():
     """{t1, t4} have <fruit, chicken> in common, {t2, t3, t5} <meat, food>: 11/7 and 3 (1/7 + 1) + 2."""
     groups = {("t1", "t4"): ["fruit", "chicken"], ("t2", "t3", "t5"): ["meat", "food"]}
-    data = CASE.grounded()
+    data = CASE.attached()
     found = in_names(data.taxonomy, partition(data.transactions, data.taxonomy, k=2, publish="lcg"))
     assert {tuple(NAMES[row] for row in rows): shown for rows, shown in found} == {
         names: reference.bag_of(shown) for names, shown in groups.items()
@@ -283,7 +283,7 @@ def clicks(request, data_dir: Path):
 
 @pytest.mark.data
 def test_the_increase_beats_the_papers_literal_text_on_real_clicks(clicks):
-    """ALGORITHMS B: the least increase loses at least a quarter less than the least total."""
+    """The least increase loses at least a quarter less than the least total."""
     tx, tree = clicks
     ggd = {}
     for criterion in ("increase", "total"):

@@ -42,7 +42,7 @@ def log(tmp_path_factory):
 @pytest.fixture(scope="module")
 def data(log):
     with ic.read_log(log) as read:
-        return read.transactions(items="concepts", asked=True)
+        return read.transactions(items="concepts", events=True)
 
 
 def made(data, **settings):
@@ -52,8 +52,8 @@ def made(data, **settings):
 def typists(data):
     people = defaultdict(set)
     for row in range(len(data)):
-        for query in data.asked.query[data.asked.start[row] : data.asked.start[row + 1]].tolist():
-            people[data.asked.texts[query].as_py()].add(row)
+        for query in data.events.query[data.events.start[row] : data.events.start[row + 1]].tolist():
+            people[data.events.texts[query].as_py()].add(row)
     return {text: len(some) for text, some in people.items()}
 
 
@@ -105,7 +105,7 @@ def test_one_person_s_illness_is_not_everybody_s_record(tmp_path):
     lines = [aol_line(user, query, f"2006-03-01 10:00:0{n}") for n, (user, query) in enumerate(queries)]
     (tmp_path / "log.tsv").write_text(AOL_HEADER + "".join(lines), encoding="utf-8")
     with ic.read_log(tmp_path / "log.tsv") as log:
-        data = log.transactions(items="concepts", asked=True)
+        data = log.transactions(items="concepts", events=True)
     release = ic.anonymize(data, ic.wordnet(data), k=5, method="microaggregation")
     assert release.counts.records_out == 5
     published = {item for row in release.table()["items"].to_pylist() for item in row}
@@ -153,7 +153,7 @@ def test_what_it_needs(data):
     with pytest.raises(ic.BadInputError, match="needs the queries themselves: use --items concepts"):
         ic.anonymize(rows, ic.balanced(rows, 2), k=2, method="microaggregation")
     with pytest.raises(ic.BadInputError, match="says nothing about meaning"):
-        ic.anonymize(rows.with_askings(), ic.balanced(rows, 2), k=2, method="microaggregation")
+        ic.anonymize(rows.with_events(), ic.balanced(rows, 2), k=2, method="microaggregation")
     with pytest.raises(ic.BadInputError, match="block_size must be at least 1"):
         made(data, block_size=0)
     with pytest.raises(ic.BadInputError, match="verbatim must be one of true, false"):

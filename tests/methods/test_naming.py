@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import incrowd as ic
-from incrowd.methods import WITHHELD
+from incrowd.auditing.owners import alternatives
+from incrowd.core.transactions import Transactions
 from incrowd.methods.meaning import meaning_of
 from incrowd.methods.naming import NOTHING, Copies, classes_of, rule_for
-from incrowd.originals import alternatives
-from incrowd.records import entries_of
-from incrowd.taxonomy import ground
-from incrowd.transactions import Transactions
+from incrowd.methods.registry import WITHHELD
+from incrowd.release.rows import entries_of
+from incrowd.taxonomy import attach
 from strategies import taxonomy_of
 
 SECRET_QUERY, SECRET_CONCEPT = "17 quagglewick lane", "leprosy"
@@ -95,7 +95,7 @@ def test_what_few_people_have_is_not_published(seed, method, variant, distinct):
     rows, people, k = made_up(seed)
     if method == "ssc" and distinct == "records":
         people = [str(n) for n in range(len(rows))]  # k counts records there, and nothing is said of people
-    data = Transactions.from_rows(rows, people=people).with_askings()
+    data = Transactions.from_rows(rows, people=people).with_events()
     try:
         release = ic.anonymize(
             data, tree(), k=k, method=method, unlisted="keep", distinct=distinct, seed=seed % 7, **variant
@@ -123,7 +123,7 @@ def test_what_few_people_have_is_not_published(seed, method, variant, distinct):
 @pytest.mark.parametrize("method", ["microaggregation", "navarro", "erola", "plain"])
 def test_verbatim_does_publish_it_so_the_search_can_find(method):
     rows = [[SECRET_CONCEPT] * 9, [SECRET_CONCEPT] * 8 + ["tea"], [SECRET_QUERY] * 9]
-    data = Transactions.from_rows(rows).with_askings()
+    data = Transactions.from_rows(rows).with_events()
     release = ic.anonymize(data, tree(), k=3, method=method, unlisted="keep", verbatim=True)
     assert SECRET_CONCEPT in entries_of(release.classes, release.taxonomy).labels.to_pylist()
     assert release.claim.kind == "none"
@@ -131,8 +131,8 @@ def test_verbatim_does_publish_it_so_the_search_can_find(method):
 
 def spelled(rows, copies, *, k, of_row=None):
     """Return what is published of copies (class, concept, query or None), and the class of each row."""
-    data, taxonomy, *_ = ground(Transactions.from_rows(rows).with_askings(), tree(), unlisted="keep")
-    texts, labels = data.asked.texts.to_pylist(), taxonomy.labels.to_pylist()
+    data, taxonomy, *_ = attach(Transactions.from_rows(rows).with_events(), tree(), unlisted="keep")
+    texts, labels = data.events.texts.to_pylist(), taxonomy.labels.to_pylist()
     meaning = meaning_of(taxonomy)
     query = np.array([NOTHING if q is None else texts.index(q) for *_, q in copies], dtype=np.int64)
     node = np.array([labels.index(name) for _, name, _ in copies], dtype=np.int32)
@@ -144,9 +144,9 @@ def spelled(rows, copies, *, k, of_row=None):
             np.ones(len(copies), dtype=np.int64),
         ),
         np.array(range(len(rows)) if of_row is None else of_row, dtype=np.int32),
-        asked=data.asked,
+        events=data.events,
         meaning=meaning,
-        rule=rule_for(data, taxonomy, data.asked, meaning, people=None, least=k),
+        rule=rule_for(data, taxonomy, data.events, meaning, people=None, least=k),
     )
     names = entries_of(classes, taxonomy).labels.to_pylist()
     bounds = zip(classes.start[:-1].tolist(), classes.start[1:].tolist(), strict=True)

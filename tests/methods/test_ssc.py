@@ -174,7 +174,7 @@ def test_parameters_out_of_range_say_the_rule(settings, words):
 
 
 def test_too_wide_a_reach_is_refused(monkeypatch):
-    monkeypatch.setattr(sys.modules["incrowd.methods.ssc"], "MOST_PAIRS", 10)
+    monkeypatch.setattr(sys.modules["incrowd.methods.ssc.method"], "MOST_PAIRS", 10)
     rows = [["wine", "beer", "milk", "boot", "shoe", "hat"]] * 2
     assert made(rows, eps=0).counts.records_out == 2
     with pytest.raises(ic.BadInputError, match="eps = 2 makes more than 10 pairs"):

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 import incrowd as ic
 import reference_clump as naive
 from incrowd.errors import BadInputError
-from incrowd.manifest import BoundFigures
+from incrowd.methods.classes import Classes
 from incrowd.metrics import Bound, bound_of, lower_bound, measure_losses
 from incrowd.metrics import bound as bound_module
+from incrowd.release.files.manifest import BoundFigures
 from strategies import Case, cases, large_cases
 
 METHODS = [
@@ -45,7 +46,7 @@ def by_all_pairs(case: Case) -> Fraction:
 
 
 def bound_in(case: Case, **options) -> Bound:
-    data = case.grounded()
+    data = case.attached()
     return lower_bound(data.transactions, data.taxonomy, k=case.k, **options)
 
 
@@ -62,7 +63,7 @@ def test_small_data_have_the_exact_bound(case):
 @given(st.one_of(cases(), large_cases()), st.sampled_from(METHODS))
 def test_no_method_loses_less(case, method):
     name, parameters = method
-    data = case.grounded()
+    data = case.attached()
     classes = ic.METHODS[name](data.transactions, data.taxonomy, k=case.k, **parameters)
     lost = measure_losses(data.transactions, data.taxonomy, classes).ggd_norm
     assert lost >= bound_in(case).value - 1e-12
@@ -85,7 +86,7 @@ def test_rows_of_which_there_are_k_lose_nothing():
 
 @pytest.mark.parametrize("k", [-1, 0, 1, 4])
 def test_a_k_that_no_release_can_have_is_refused(k):
-    data = Case({"R": ["a", "b"]}, [["a"], ["b"], ["a"], []], 2).grounded()
+    data = Case({"R": ["a", "b"]}, [["a"], ["b"], ["a"], []], 2).attached()
     with pytest.raises(BadInputError, match=rf"^k must be from 2 to 3, .* \(got {k}\)$"):
         lower_bound(data.transactions, data.taxonomy, k=k)
 
@@ -168,7 +169,7 @@ def test_a_release_that_withholds_somebodys_record_has_none():
     assert release.bound is not None
     of_row = np.array([-1, 0, 0, -1], dtype=np.int32)
     b = tree.leaf_nodes[tree.item_leaf[1]]
-    kept = ic.methods.Classes(of_row, np.array([0, 1]), np.array([b], np.int32), np.array([50], np.int32))
+    kept = Classes(of_row, np.array([0, 1]), np.array([b], np.int32), np.array([50], np.int32))
     assert measure_losses(rows, tree, kept).ggd_norm < release.bound.value
     assert bound_of(rows, tree, kept, release.claim) is None
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 import reference
 from golden import GOLDEN
-from incrowd.methods import METHODS, Classes
+from incrowd.methods.registry import METHODS, Classes
 from incrowd.metrics import Losses, measure_losses
 from strategies import Case, cases, large_cases
 
 
 def losses_of(case: Case, publish: str) -> Losses:
-    data = case.grounded()
+    data = case.attached()
     classes = METHODS["partition"](data.transactions, data.taxonomy, k=case.k, publish=publish)
     return measure_losses(data.transactions, data.taxonomy, classes)
 
@@ -58,7 +58,7 @@ CLUMP = Case(GOLDEN["clump"]["taxonomy"], list(GOLDEN["clump"]["clump_k2"]["tran
 
 
 def test_by_hand():
-    """clump.txt, section 4.2: two rows publish {fruit, meat}, three publish {food}; 13 occurrences, 8 leaves."""
+    """Milani Fard & Wang, SECRYPT 2010, section 4.2: two rows publish {fruit, meat}, three publish {food}; 13 occurrences, 8 leaves."""
     found = losses_of(CLUMP, "set")
     ic = (math.log(3) + math.log(2)) / math.log(8)
     by_hand = Losses(
@@ -75,7 +75,7 @@ def test_by_hand():
 
 
 def test_a_withheld_row_loses_all_it_has():
-    data = CLUMP.grounded()
+    data = CLUMP.attached()
     nothing = Classes(
         np.full(5, -1, np.int32), np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32)
     )

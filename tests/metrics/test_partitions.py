@@ -302,15 +302,15 @@ def test_without_users_nothing_is_lost():
 
 
 def test_a_function_may_make_the_distances_of_those_who_have_a_log():
-    asked = []
+    events = []
 
     def distance(users):
-        asked.append(users.tolist())
+        events.append(users.tolist())
         return LINE[np.ix_(users, users)]
 
     empty = np.array([True, *[False] * 6, True])
     result = loss(Logs(distance, empty), Logs(distance, ~empty), clusters=2)
-    assert asked == [[1, 2, 3, 4, 5, 6], [0, 7]]
+    assert events == [[1, 2, 3, 4, 5, 6], [0, 7]]
     assert result == loss(Logs(LINE, empty), Logs(LINE, ~empty), clusters=2)
 
 

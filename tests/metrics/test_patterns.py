@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from golden import GOLDEN
+from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError
 from incrowd.kernels.arrays import leaf_rows
-from incrowd.methods import METHODS
 from incrowd.methods.classes import WITHHELD, Classes
+from incrowd.methods.registry import METHODS
 from incrowd.metrics.patterns import (
     Pattern,
     PatternUtility,
@@ -24,8 +25,7 @@ from incrowd.metrics.patterns import (
     original_patterns,
     published_patterns,
 )
-from incrowd.taxonomy import ground
-from incrowd.transactions import Transactions
+from incrowd.taxonomy import attach
 from strategies import cases, large_cases, taxonomy_of, trees
 
 SSC = GOLDEN["ssc"]
@@ -71,7 +71,7 @@ def baskets(draw):
     return rows, weight
 
 
-@settings(max_examples=500)
+@settings(max_examples=250)
 @given(baskets(), st.integers(1, 12), st.integers(1, 3))
 def test_patterns_are_the_most_frequent_closed_sets(case, n, shortest):
     assert mine(*case, n, shortest=shortest) == closed_by_definition(*case, n, shortest)
@@ -167,7 +167,7 @@ def test_a_large_data_set_has_the_patterns_that_its_supports_say(data_dir):
 @settings(max_examples=60)
 @given(cases(), st.integers(1, 10))
 def test_original_patterns_are_those_of_the_leaves(case, n):
-    data = case.grounded()
+    data = case.attached()
     rows = leaf_rows(data.transactions, data.taxonomy)
     nodes = data.taxonomy.leaf_nodes[rows.leaf]
     sets = [nodes[a:b].tolist() for a, b in zip(rows.start[:-1], rows.start[1:], strict=True)]
@@ -179,7 +179,7 @@ def test_original_patterns_are_those_of_the_leaves(case, n):
 @settings(max_examples=60)
 @given(large_cases(), st.integers(1, 10))
 def test_published_patterns_are_those_of_the_published_rows(case, n):
-    data = case.grounded()
+    data = case.attached()
     classes = METHODS["partition"](data.transactions, data.taxonomy, k=case.k)
     of_class = [classes.nodes[a:b] for a, b in zip(classes.start[:-1], classes.start[1:], strict=True)]
     rows = [of_class[c].tolist() for c in classes.of_row.tolist() if c != WITHHELD]
@@ -189,9 +189,9 @@ def test_published_patterns_are_those_of_the_published_rows(case, n):
 # Recall and sDist
 
 
-def term_distance(paths, far, one, other):
+def term_distance(paths, root_distance, one, other):
     common = max(node for a, node in enumerate(paths[one]) if paths[other][a : a + 1] == [node])
-    return far[one] + far[other] - 2 * far[common]
+    return root_distance[one] + root_distance[other] - 2 * root_distance[common]
 
 
 def vocabulary_distance(term, ours, theirs, omega, eps):
@@ -240,15 +240,15 @@ def test_recall_and_sdist_are_what_the_paper_defines(children, data):
     eps = data.draw(st.sampled_from([0, 1, 2, 4, 7]))
     omega = data.draw(st.sampled_from([None, eps // 2 + 1, eps + 1, 3 * eps + 1]))
     edge = data.draw(st.none() | st.lists(st.integers(0, 4), min_size=len(nodes), max_size=len(nodes)))
-    far = [sum(edge[node] if edge else 1 for node in path[1:]) for path in paths]
-    term = {(a, b): term_distance(paths, far, a, b) for a in some for b in some}
+    root_distance = [sum(edge[node] if edge else 1 for node in path[1:]) for path in paths]
+    term = {(a, b): term_distance(paths, root_distance, a, b) for a in some for b in some}
     found = measure_patterns(
         as_patterns(original),
         as_patterns(published),
         taxonomy,
         eps=eps,
         omega=omega,
-        far=np.array(far) if edge else None,
+        root_distance=np.array(root_distance) if edge else None,
     )
     expected = utility_by_definition(original, published, term, eps + 1 if omega is None else omega, eps)
     assert found.recall == pytest.approx(expected.recall)
@@ -278,10 +278,10 @@ def test_long_patterns_are_matched_as_wholes():
 
 @pytest.fixture
 def running_example():
-    """Figure 1 (b) of ssc.txt as transactions, and the node of each name."""
+    """Figure 1 (b) of Liu & Wang (ICDM 2010) as transactions, and the node of each name."""
     rows = list(SSC["vocabularies"].values())
     leaves = {name: [] for children in SSC["taxonomy"].values() for name in children}
-    data = ground(Transactions.from_rows(rows), taxonomy_of(leaves | SSC["taxonomy"]))
+    data = attach(Transactions.from_rows(rows), taxonomy_of(leaves | SSC["taxonomy"]))
     node = {name: i for i, name in enumerate(data.taxonomy.labels.to_pylist())}
     return data, node
 

@@ -6,10 +6,10 @@ from typing import get_args
 import pytest
 
 from browser import drawn_charts, opened
-from incrowd.claims import Kind
+from incrowd.core.claims import Kind
+from incrowd.jobs.runs import Run
 from incrowd.report.compare_charts import CHARTS, SHAPES, chart_rows, charts
 from incrowd.report.compare_page import render_comparison
-from incrowd.runs import Run
 
 KINDS = {"partition": "k-anonymity", "apriori:m=2": "k^m-anonymity", "suppress": "none"}
 KS = (2, 5, 10)
@@ -93,10 +93,10 @@ def test_the_page_tells_what_failed_and_why():
     assert '<td class="reason">k must be at most &lt;9&gt;</td>' in page
 
 
-def test_the_page_says_what_each_measure_forgives():
+def test_the_page_says_how_collapsed_copies_count():
     page = render_comparison(result_of())
-    assert "does not charge for copies that collapse into one" in page
-    assert "It forgives nothing" in page
+    assert "Copies that collapse into one cost nothing here" in page
+    assert "a copy that collapsed into another, costs 1" in page
 
 
 def test_the_page_says_what_no_method_can_beat():

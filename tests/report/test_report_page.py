@@ -7,9 +7,9 @@ import pytest
 
 import incrowd as ic
 from browser import drawn_charts, opened
-from incrowd.lengths import bins_of_lengths, lengths_of
+from incrowd.release.files.charts import CHARTS
+from incrowd.release.lengths import bins_of_lengths, lengths_of
 from incrowd.report.html import share
-from incrowd.report.release_charts import CHARTS
 
 LARGEST = 5_000_000
 HOSTILE = "<script>document.title='taken over'</script>"
@@ -44,8 +44,8 @@ def test_the_page_shows_promise_caveats_losses_withheld_and_no_original(release,
     assert release.claim.in_words in page
     for caveat in release.claim.not_promised:
         assert caveat in page
-    assert "forgives nothing" in page
-    assert "forgives copies that collapse" in page
+    assert "also a collapsed copy, costs 1" in page
+    assert "Copies that collapse into one cost nothing" in page
     assert f"With this k no method can lose less than {share(release.bound.value)}, unless it" in page
     assert "<b>fewer than 3</b><span>withheld" in page
     assert "secret" not in page

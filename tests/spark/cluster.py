@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from typing import Any, TypeVar
 
 import pyspark
 
+from helpers import until
 from incrowd.spark.session import kernels_place
 
 __all__ = [
@@ -39,14 +39,8 @@ Found = TypeVar("Found")
 
 
 def wait_for(what: str, look: Callable[[], Found | None]) -> Found:
-    """Return what is found as soon as it is."""
-    end = time.monotonic() + SECONDS
-    while time.monotonic() < end:
-        found = look()
-        if found:
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"waited {SECONDS} s in vain for {what}")
+    """Return what is found as soon as it is; starting Spark takes long where much else runs."""
+    return until(look, what, SECONDS)
 
 
 def environment(directory: Path) -> dict[str, str]:

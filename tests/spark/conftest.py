@@ -7,6 +7,8 @@ from importlib.util import find_spec
 
 import pytest
 
+from incrowd.errors import BadInputError
+
 # Without PySpark nothing here can be imported; test_installed.py says so.
 collect_ignore_glob = [] if find_spec("pyspark") else ["test_[!i]*.py"]
 
@@ -28,7 +30,18 @@ SETTINGS = {
 
 
 @pytest.fixture(scope="session")
-def spark():
+def java():
+    """Skip what starts Spark where there is no Java that it runs on."""
+    from incrowd.spark.session import check_java  # noqa: PLC0415 - only where Spark is installed
+
+    try:
+        check_java()
+    except BadInputError as error:
+        pytest.skip(f"{error} (Debian: openjdk-17-jre-headless)")
+
+
+@pytest.fixture(scope="session")
+def spark(java):  # noqa: ARG001 - it skips
     from incrowd.spark.session import session  # noqa: PLC0415 - only where Spark is installed
 
     with warnings.catch_warnings():

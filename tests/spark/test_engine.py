@@ -11,27 +11,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from incrowd.auditor import audit
+from helpers import Quiet
+from incrowd.auditing.audit import audit
 from incrowd.errors import BadInputError, ClaimError
-from incrowd.job import Job
-from incrowd.logs.synth import write_log
-from incrowd.pipeline import run_job
-from incrowd.private_map import read_map
+from incrowd.jobs.audit import audit_release
+from incrowd.jobs.run import run_job
+from incrowd.jobs.spec import Options
+from incrowd.logs.synth.generate import write_log
+from incrowd.release.private_map import read_map
+from incrowd.spark import collected as spark_collected
 from incrowd.spark import release as spark_release
-from incrowd.spark import run
-from incrowd.spark.lines import read_lines
+from incrowd.spark.reading.lines import read_lines
 from incrowd.spark.run import run_spark_job
 from incrowd.spark.session import check_java
 
 SHARD = 40
-
-
-class Quiet:
-    def step(self, name):
-        pass
-
-    def reading(self, done, total):
-        pass
 
 
 def records(directory: Path) -> pa.Table:
@@ -51,18 +45,18 @@ def on_both(path: Path, where: Path, shard=SHARD, **options):
     here, there = (where / name / "out" for name in ("spark", "local"))
     name = options.pop("private_map", None)
     maps = [None if name is None else out.with_name(name) for out in (here, there)]
-    found = run_spark_job(Job(path, here, private_map=maps[0], **options), Quiet(), shard=shard).as_dict()
-    local = run_job(Job(path, there, private_map=maps[1], **options), Quiet()).as_dict()
+    found = run_spark_job(Options(path, here, private_map=maps[0], **options), Quiet(), shard=shard).as_dict()
+    local = run_job(Options(path, there, private_map=maps[1], **options), Quiet()).as_dict()
     assert records(where / "spark/out").equals(records(where / "local/out"))
-    ours, theirs = (where / name / "out/taxonomy.parquet" for name in ("spark", "local"))
-    assert ours.read_bytes() == theirs.read_bytes()
-    assert (where / "spark/out/report.html").exists()
+    ours, theirs = (sorted((where / name / "out").iterdir()) for name in ("spark", "local"))
+    assert [file.name for file in ours] == [file.name for file in theirs]
+    for own, other in zip(ours, theirs, strict=True):
+        assert own.name == "records.parquet" or own.read_bytes() == other.read_bytes()
     assert audit(where / "spark/out").confirmed
     assert list(found) == list(local)
-    for name in local.keys() - {"loss", "bound", "utility", "seconds", "peak_rss_mb", "out", "rejected"}:
+    for name in local.keys() - {"loss", "seconds", "peak_rss_mb", "out", "rejected"}:
         assert found[name] == local[name]
     assert found["loss"] == pytest.approx(local["loss"], rel=1e-9)
-    assert (found["bound"], found["utility"]) == (None, None)
     assert found["rejected"]["by_reason"] == local["rejected"]["by_reason"]
     rejects = [where / name / "rejects.jsonl" for name in ("spark", "local")]
     assert rejects[0].exists() == rejects[1].exists() == bool(found["rejected"]["by_reason"])
@@ -110,7 +104,7 @@ def test_a_log_gives_the_same_release_and_the_same_rejects(log, tmp_path):
 
 @pytest.mark.usefixtures("spark")
 def test_flock_gives_the_same_release_and_the_local_audit_reads_it(few_lines, tmp_path):
-    on_both(few_lines, tmp_path, method="flock", shard=None)
+    on_both(few_lines, tmp_path, method="flock", shard=None, text_forms=("jsonl", "csv", "dat"))
     assert audit(tmp_path / "spark/out").holds
     (tmp_path / "spark/out/records.parquet/more.parquet").write_bytes(b"")
     assert not audit(tmp_path / "spark/out").holds
@@ -121,6 +115,28 @@ def test_whole_queries_as_items_and_the_private_map(log, tmp_path):
     on_both(log, tmp_path, items="queries", k=2, private_map="map")
     assert stat.S_IMODE((tmp_path / "spark/map").stat().st_mode) == 0o600
     assert read_map(tmp_path / "spark/map") == read_map(tmp_path / "local/map")
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("most", [spark_collected.MOST_ENTRIES, 0])
+def test_a_release_is_confirmed_with_its_originals_whether_the_driver_measured_it_or_not(
+    few_lines, tmp_path, monkeypatch, most
+):
+    monkeypatch.setattr(spark_collected, "MOST_ENTRIES", most)
+    out, private_map = tmp_path / "out", tmp_path / "map"
+    made = run_spark_job(Options(few_lines, out, 2, method="partition", private_map=private_map), Quiet())
+    found = made.as_dict()
+    assert (found["bound"] is None, found["utility"] is None) == (not most, not most)
+    result = audit_release(
+        out, original=few_lines, private_map=private_map, taxonomy=None, memory="1GB", listener=Quiet()
+    )
+    assert result.confirmed
+
+
+@pytest.mark.usefixtures("spark")
+def test_concepts_as_items(few_lines, tmp_path):
+    found, _ = on_both(few_lines, tmp_path, items="concepts", k=2)
+    assert {"listed_words", "unlisted_words"} <= found["input"].keys()
 
 
 @pytest.mark.usefixtures("spark")
@@ -158,7 +174,7 @@ def test_text_in_another_encoding_is_refused_with_likely_ones(tmp_path):
         ("user,query\n" + "".join(f"{u},cr\u00e8me br\u00fbl\u00e9e\n" for u in range(9))).encode("latin-1")
     )
     with pytest.raises(BadInputError, match=r"log.csv is not UTF-8: .* \(likely latin-1, cp1252\)"):
-        run_spark_job(Job(path, out, 2), Quiet())
+        run_spark_job(Options(path, out, 2), Quiet())
     assert not out.exists()
 
 
@@ -177,11 +193,11 @@ def test_files_are_read_as_one_log_and_rejects_name_their_file(spark, log, tmp_p
     lines = log.read_bytes().splitlines(keepends=True)
     (tmp_path / "parts/a.tsv").write_bytes(b"".join(lines[:2000]))
     (tmp_path / "parts/b.tsv").write_bytes(lines[0] + b"".join(lines[2000:]))
-    whole = run_job(Job(log, tmp_path / "whole", 4, method="partition"), Quiet())
-    job = Job(tmp_path / "parts/*.tsv", tmp_path / "out", 4, method="partition")
+    whole = run_job(Options(log, tmp_path / "whole", 4, method="partition"), Quiet())
+    job = Options(tmp_path / "parts/*.tsv", tmp_path / "out", 4, method="partition")
     found = run_spark_job(job, Quiet(), shard=SHARD).as_dict()
     assert records(tmp_path / "out").equals(records(tmp_path / "whole"))
-    assert found["input"]["lines"] == whole.log.lines + 1
+    assert found["input"]["lines"] == whole.made.summary["lines"] + 1
     said = [json.loads(line) for line in Path(found["rejected"]["file"]).read_text().splitlines()]
     places = [(Path(one["file"]).name, one["line"]) for one in said]
     assert places == [("a.tsv", 101), ("a.tsv", 102), ("a.tsv", 103), ("a.tsv", 104), ("b.tsv", 503)]
@@ -190,13 +206,15 @@ def test_files_are_read_as_one_log_and_rejects_name_their_file(spark, log, tmp_p
 
 @pytest.mark.usefixtures("spark")
 def test_nothing_is_published_unless_the_audit_holds(few_lines, tmp_path, monkeypatch):
+    count_records = spark_release.count_records
+
     def one_row_less(spelled, labels, records_in):
-        counts = spark_release.count_records(spelled, labels, records_in)
+        counts = count_records(spelled, labels, records_in)
         return msgspec.structs.replace(counts, groups=counts.groups - 1)
 
-    monkeypatch.setattr(run, "count_records", one_row_less)
+    monkeypatch.setattr(spark_release, "count_records", one_row_less)
     with pytest.raises(ClaimError, match="groups is not what was counted"):
-        run_spark_job(Job(few_lines, tmp_path / "out", 2, method="partition"), Quiet())
+        run_spark_job(Options(few_lines, tmp_path / "out", 2, method="partition"), Quiet())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -209,8 +227,8 @@ def test_without_its_private_map_nothing_is_published_and_what_lies_between_step
         raise OSError(28, "No space left on device")
 
     modes = []
-    monkeypatch.setattr(run, "write_map", no_space)
-    job = Job(few_lines, tmp_path / "out", 2, method="partition", private_map=tmp_path / "map")
+    monkeypatch.setattr(spark_release.SparkRelease, "owners", no_space)
+    job = Options(few_lines, tmp_path / "out", 2, method="partition", private_map=tmp_path / "map")
     with pytest.raises(BadInputError, match="No space left"):
         run_spark_job(job, Quiet())
     assert sorted(modes) == [0o600, *[0o700] * 3]  # rejects; the steps, and the drafts of map and release
@@ -222,22 +240,20 @@ def test_without_its_private_map_nothing_is_published_and_what_lies_between_step
     [
         ({"method": "clump"}, "method clump is for the local engine only"),
         ({"unit": "session:30m"}, "unit session:30m is for the local engine only"),
-        ({"items": "concepts"}, "items concepts is for the local engine only"),
         ({"encoding": "gbk"}, "--encoding gbk is for the local engine only"),
-        ({"text_forms": ("csv",)}, "--write is for the local engine only"),
         ({"k": 1}, "k must be at least 2"),
     ],
 )
 def test_what_is_local_only_is_refused_before_anything_starts(tmp_path, options, line):
     options = {"k": 4, "method": "partition", **options}
     with pytest.raises(BadInputError, match=line):
-        run_spark_job(Job(tmp_path / "log", tmp_path / "out", **options), Quiet())
+        run_spark_job(Options(tmp_path / "log", tmp_path / "out", **options), Quiet())
 
 
 def test_an_output_that_exists_is_refused(tmp_path):
     (tmp_path / "out").mkdir()
     with pytest.raises(BadInputError, match=r"out exists; choose another name"):
-        run_spark_job(Job(tmp_path / "log", tmp_path / "out", 4, method="partition"), Quiet())
+        run_spark_job(Options(tmp_path / "log", tmp_path / "out", 4, method="partition"), Quiet())
 
 
 @pytest.mark.usefixtures("spark")
@@ -253,15 +269,16 @@ def test_a_shard_that_cannot_be_is_refused_before_anything_is_read(spark, tmp_pa
     spark.conf.set("spark.incrowd.shard", setting)
     try:
         with pytest.raises(BadInputError) as caught:
-            run_spark_job(Job(tmp_path / "no.tsv", tmp_path / "out", 5, method="flock"), Quiet())
+            run_spark_job(Options(tmp_path / "no.tsv", tmp_path / "out", 5, method="flock"), Quiet())
     finally:
         spark.conf.unset("spark.incrowd.shard")
     assert str(caught.value) == line
 
 
+@pytest.mark.usefixtures("java")
 def test_a_path_that_does_not_exist(tmp_path):
     with pytest.raises(BadInputError, match=r"input .*nothing\.tsv does not exist"):
-        run_spark_job(Job(tmp_path / "nothing.tsv", tmp_path / "out", 4, method="partition"), Quiet())
+        run_spark_job(Options(tmp_path / "nothing.tsv", tmp_path / "out", 4, method="partition"), Quiet())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -270,7 +287,7 @@ def test_a_k_that_nobody_can_give_names_the_rejects_too(few_lines, tmp_path):
     with pytest.raises(
         BadInputError, match=r"k must be at most .* \(1 lines were rejected, 1 of them: .*rejects.jsonl"
     ):
-        run_spark_job(Job(few_lines, tmp_path / "out", 100_000, method="partition"), Quiet())
+        run_spark_job(Options(few_lines, tmp_path / "out", 100_000, method="partition"), Quiet())
 
 
 @pytest.mark.parametrize(("said", "found"), [("11.0.2", "11"), ("1.8.0_392", "8")])

@@ -17,38 +17,44 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType
 
 import incrowd as ic
+from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError
-from incrowd.kernels import arrays, blocks, flock_search, lcg
-from incrowd.kernels import flock as growing
+from incrowd.kernels import arrays, lcg
 from incrowd.kernels.arrays import leaf_rows, tree_arrays
-from incrowd.logs.synth import write_log
-from incrowd.spark import flock_alike, flock_measure, flock_splits, flock_steps, flock_units
-from incrowd.taxonomy import Grounded, balanced, ground
-from incrowd.transactions import Transactions
+from incrowd.logs.synth.generate import write_log
+from incrowd.methods.flock import blocks, growing
+from incrowd.methods.flock import method as local
+from incrowd.methods.flock import search as flock_search
+from incrowd.spark.bags import lists
+from incrowd.spark.flock import equal as flock_equal
+from incrowd.spark.flock import measure as flock_measure
+from incrowd.spark.flock import method as on_spark
+from incrowd.spark.flock import splits as flock_splits
+from incrowd.spark.flock import units as flock_units
+from incrowd.spark.work import Work
+from incrowd.taxonomy import Attached, attach, balanced
 
-local = import_module("incrowd.methods.flock")
-on_spark = import_module("incrowd.spark.flock")
 Published = dict[int, tuple[list[int], list[int]]]
 
 
-def frame(session: SparkSession, data: Grounded, order: list[int] | None = None) -> DataFrame:
+def frame(session: SparkSession, data: Attached, order: list[int] | None = None) -> DataFrame:
     """Return the rows that hold anything as the parts of the engine hand them on, in some order."""
     rows = leaf_rows(data.transactions, data.taxonomy)
-    lists = (flock_units.as_list(rows.start, values) for values in (rows.leaf, rows.times))
+    columns = (lists(rows.start, values) for values in (rows.leaf, rows.times))
     numbers = pa.array(np.arange(len(data.transactions)))
-    table = pa.Table.from_arrays([numbers, *lists], ["row", "leaf", "times"])
+    table = pa.Table.from_arrays([numbers, *columns], ["row", "leaf", "times"])
     filled = np.flatnonzero(np.diff(rows.start))
     return session.createDataFrame(table.take(pa.array(filled if order is None else filled[order])))
 
 
-def locally(data: Grounded, **parameters: Any) -> Published:
+def locally(data: Attached, **parameters: Any) -> Published:
     classes = local.flock(data.transactions, data.taxonomy, **parameters)
     parts = [slice(*classes.start[c : c + 2]) for c in range(len(classes))]
     bags = [(classes.nodes[part].tolist(), classes.counts[part].tolist()) for part in parts]
     return {row: bags[c] for row, c in enumerate(classes.of_row.tolist()) if c >= 0}
 
 
-def on_cluster(rows: DataFrame, data: Grounded, work: Any, **parameters: Any) -> Published:
+def on_cluster(rows: DataFrame, data: Attached, work: Any, **parameters: Any) -> Published:
     made = on_spark.flock_on_spark(
         rows, tree_arrays(data.taxonomy), data.taxonomy, work=str(work), **parameters
     ).toArrow()
@@ -59,12 +65,11 @@ def on_cluster(rows: DataFrame, data: Grounded, work: Any, **parameters: Any) ->
 
 def set_sizes(patch: pytest.MonkeyPatch, **sizes: int) -> None:
     """Make blocks and neighbourhoods small, in both engines."""
-    for module in (local, on_spark):
-        for name, size in sizes.items():
-            patch.setattr(module, name, size)
+    for name, size in sizes.items():
+        patch.setattr(local, name, size)
 
 
-def made_rows(count: int, seed: int) -> Grounded:
+def made_rows(count: int, seed: int) -> Attached:
     """Rows of none to four of 60 items, some far more usual than others."""
     dice = random.Random(seed)
     rows = [
@@ -72,7 +77,7 @@ def made_rows(count: int, seed: int) -> Grounded:
         for _ in range(count)
     ]
     transactions = Transactions.from_rows(rows)
-    return ground(transactions, balanced(transactions, 3))
+    return attach(transactions, balanced(transactions, 3))
 
 
 @pytest.fixture
@@ -134,7 +139,7 @@ def test_the_nouns_of_a_log(spark, tmp_path, monkeypatch, watched):
     set_sizes(monkeypatch, BLOCK=500, LEAST_GROUPS=50, NEIGHBOURHOOD=500, ROUNDS=1)
     write_log(tmp_path / "log.tsv", users=4_000, seed=2)
     transactions = ic.read_log(tmp_path / "log.tsv").transactions()
-    data = ground(transactions, ic.wordnet(transactions))
+    data = attach(transactions, ic.wordnet(transactions))
     rows = frame(spark, data).repartition(5)
     found = on_cluster(rows, data, tmp_path / "work", k=5, specificity=0.8, shard=1_000)
     assert found == locally(data, k=5, specificity=0.8)
@@ -150,7 +155,7 @@ def test_rows_that_are_the_same(spark, tmp_path, monkeypatch, others):
     rows += [[f"o{n}"] * (n + 1) for n in range(others)]
     random.Random(3).shuffle(rows)
     transactions = Transactions.from_rows(rows)
-    data = ground(transactions, balanced(transactions, 2))
+    data = attach(transactions, balanced(transactions, 2))
     found = on_cluster(frame(spark, data), data, tmp_path, k=3, specificity=0.8, shard=10_000)
     assert found == locally(data, k=3, specificity=0.8)
 
@@ -158,7 +163,7 @@ def test_rows_that_are_the_same(spark, tmp_path, monkeypatch, others):
 def test_kinds_of_rows_that_share_a_digest(spark):
     """Rows <a> <b> <a> <a> with one digest are three kinds, as in the local method: a kind is a run of equal rows."""
     rows = [(n, [leaf], [1], bytes(8) + n.to_bytes(8, "big")) for n, leaf in enumerate([0, 1, 0, 0])]
-    kinds = flock_alike._kinds(spark.createDataFrame(rows, flock_alike.PLACED))
+    kinds = flock_equal._kinds(spark.createDataFrame(rows, flock_equal.PLACED))
     found = {line["row"]: (line["kind"], line["copies"], line["nth"]) for line in kinds.collect()}
     assert found == {0: (1, 1, 0), 1: (2, 1, 0), 2: (3, 2, 0), 3: (3, 2, 1)}
 
@@ -166,29 +171,35 @@ def test_kinds_of_rows_that_share_a_digest(spark):
 # Cuts
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.lists(st.integers(0, 6), min_size=2, max_size=80), st.integers(1, 40))
-def test_cuts_are_the_kernels(counts, most):
-    """A cut that is worked out from how many have each count is where the kernel cuts."""
-    most = min(most, len(counts) - 1)
-    order, sorted_counts = np.arange(len(counts)), np.array(counts)
-    left = blocks._cut.py_func(order, sorted_counts, 0, len(counts), blocks._aim.py_func(len(counts), most))
+def test_cuts_say_who_goes_left(counts, most):
+    """Those with a smaller count than that of the first unit on the right, and as many with its count as are missing then."""
+    most, ordered = min(most, len(counts) - 1), sorted(counts)
     cut = flock_splits._cut(sorted(Counter(counts).items()), most)
-    assert cut.left == left
-    assert cut.at == sorted_counts[left]
-    assert cut.first == left - np.count_nonzero(sorted_counts < sorted_counts[left])
+    assert 0 < cut.left < len(counts)
+    assert cut.at == ordered[cut.left]
+    assert cut.equal == counts.count(cut.at)
+    assert cut.some == cut.left - sum(count < cut.at for count in counts)
 
 
-@pytest.mark.parametrize("first", [1, 3, 17, 39])
-def test_borders_between_places(spark, first):
-    """Whatever the place is that the border falls on: before it stand as many places as are wanted."""
-    dice = random.Random(first)
+@pytest.mark.parametrize("some", [1, 17, 39])
+def test_borders_between_places(spark, tmp_path, some):
+    """Whatever the place is that the border falls on: before it are as many places of its part as are wanted."""
+    dice = random.Random(some)
     places = sorted({dice.choice([b"\0", b"\1ab"]) * 2 + dice.randbytes(2) for _ in range(60)})[:40]
-    lines = [("0", place, 2) for place in places] + [("0", b"other", 1), ("1", b"other", 2)]
+    lines = [(part, place, 2) for place in places for part in ("0", "10")]
+    lines += [("0", b"other", 1), ("1", b"other", 2)]
     dice.shuffle(lines)
     counted = spark.createDataFrame(lines, "part string, place binary, count int")
-    (border,) = flock_splits._borders(counted, {"0": flock_splits.Cut(first + 1, 2, first)}, 0).values()
-    assert sum(place < border for place in places) == first
+    cuts = {
+        "1": flock_splits.Cut(1, 2, 0, 1),
+        "10": flock_splits.Cut(5, 2, 5, 40),
+        "0": flock_splits.Cut(some + 1, 2, some, 40),
+    }
+    borders = flock_splits._borders(counted, cuts, Work(spark, tmp_path), "borders")
+    before = {part: sum(place < border for place in places) for part, border in borders.items()}
+    assert before == {"0": some, "10": 5}
 
 
 # Kernels and parameters
@@ -206,22 +217,24 @@ def test_all_kernels_are_compiled_beforehand():
     before = {kernel: list(kernel.signatures) for kernel in kernels}
     data = made_rows(60, seed=5)
     sent = SimpleNamespace(
-        value=flock_measure.Ground(tree_arrays(data.taxonomy), local.weights(data.taxonomy, 0.8))
+        value=flock_measure.WeightedTree(tree_arrays(data.taxonomy), local.weights(data.taxonomy, 0.8))
     )
-    measure = flock_measure.Measure(sent, local.SCALE)
-    limits = flock_steps.Limits(k=2, block=20, neighbours=6, shard=60)
+    measure = flock_measure.Measure(sent)
+    limits = on_spark.Limits(local.Sizes(k=2, block=20, neighbours=6), shard=60)
     rows = leaf_rows(data.transactions, data.taxonomy)
     filled = np.flatnonzero(np.diff(rows.start))
     units = flock_units.Units(np.arange(len(filled) + 1), filled, arrays.compact(rows, filled))
-    alone = flock_units.written(units, units.start, np.arange(len(filled)))
+    alone = flock_units.columns_of(units, units.start, np.arange(len(filled)))
     table = pa.table(
         {"part": pa.repeat("", len(filled)), "place": pa.array(filled.astype(str)).cast("binary"), **alone}
     )
     used = {kernel: list(kernel.signatures) for kernel in kernels}
-    groups = flock_steps.grow_shard(measure, limits, table)
-    improved = flock_steps.improve_shard(measure, limits, groups)
-    list(flock_steps.publish(measure, improved.to_batches()))
-    list(flock_alike._placed(measure, table.set_column(2, "row", pa.array(filled)).to_batches()))
+    groups = on_spark._grow_shard(measure, limits, table)
+    improved = on_spark._improve_shard(measure, limits, groups)
+    list(on_spark._published(measure, improved.to_batches()))
+    list(flock_splits._summed(measure, groups.to_batches()))
+    list(flock_splits._counted(measure, {"": 1}, groups.to_batches()))
+    list(flock_equal._placed(measure, table.set_column(2, "row", pa.array(filled)).to_batches()))
     assert {kernel: list(kernel.signatures) for kernel in kernels} == used
     assert all(set(before[kernel]) <= set(used[kernel]) for kernel in kernels)
 

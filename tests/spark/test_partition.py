@@ -6,16 +6,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from incrowd.core.transactions import Transactions
 from incrowd.kernels.arrays import leaf_rows, tree_arrays
-from incrowd.methods.partition import partition
+from incrowd.methods.partition.method import partition
 from incrowd.spark.bags import lists
-from incrowd.spark.balance import Bucket, Part, divide
-from incrowd.spark.partition import partition_on_spark
+from incrowd.spark.partition.method import _pack, partition_on_spark
+from incrowd.spark.partition.parts import Part, gains_of
+from incrowd.spark.partition.splits import Bucket, _divide
 from incrowd.spark.session import kernels_place
-from incrowd.spark.shards import pack, part_gains
 from incrowd.spark.work import Work
 from incrowd.taxonomy import balanced
-from incrowd.transactions import Transactions
 
 
 def some_rows(seed: int, rows: int, most: int, copies: int) -> Transactions:
@@ -59,7 +59,7 @@ def test_every_row_publishes_the_same(spark, tmp_path, made, how, shard):
     found = on_spark(spark, tmp_path, data, tree, shard=shard, **how)
     assert found == on_this_machine(data, tree, **how)
     assert len(list((tmp_path / "work").glob("level-*"))) > 2  # one level of splits would not do
-    compiled = [path.name for path in kernels_place().rglob("partition.split_rows*.nbc")]
+    compiled = [path.name for path in kernels_place().rglob("kernel.split_rows*.nbc")]
     assert compiled
     assert not [
         name for name in compiled if not name.endswith(".1.nbc")
@@ -68,22 +68,22 @@ def test_every_row_publishes_the_same(spark, tmp_path, made, how, shard):
 
 def test_leftovers_are_filled_up_or_a_bucket_dissolves():
     large, small = Bucket(b"a", 9, 0, 50), Bucket(b"b", 6, 1, 20)
-    assert divide([small, large], 15, 5).left == 0
-    assert divide([small, large], 20, 5).left == 5
-    filled = divide([small, large], 17, 5)
-    assert (filled.buckets, filled.left, filled.missing) == ((large, small), 5, 3)
-    dissolved = divide([Bucket(b"a", 5, 0, 50), Bucket(b"b", 5, 1, 20)], 12, 5)
-    assert ([one.children for one in dissolved.buckets], dissolved.left, dissolved.missing) == ([b"a"], 7, 0)
+    assert _divide([small, large], 15, 5).balance.left == 0
+    assert _divide([small, large], 20, 5).balance.left == 5
+    kept, filled = _divide([small, large], 17, 5)
+    assert (kept, filled.left, filled.missing) == ([large, small], 5, 3)
+    kept, dissolved = _divide([Bucket(b"a", 5, 0, 50), Bucket(b"b", 5, 1, 20)], 12, 5)
+    assert ([one.children for one in kept], dissolved.left, dissolved.missing) == ([b"a"], 7, 0)
 
 
 def test_of_two_buckets_of_the_same_gain_the_first_dissolves():
-    tied = divide([Bucket(b"b", 5, 1, 20), Bucket(b"a", 5, 0, 20)], 12, 5)
+    tied = _divide([Bucket(b"b", 5, 1, 20), Bucket(b"a", 5, 0, 20)], 12, 5)
     assert [one.children for one in tied.buckets] == [b"b"]
 
 
 def test_shards_never_hold_more_than_their_limit():
     sizes = dict(enumerate([5, 40, 30, 31, 1, 100, 101, 99, 2]))
-    shards = pack(sizes, 100)
+    shards = _pack(sizes, 100)
     assert set(sizes) - set(shards) == {6}
     filled = [sum(sizes[part] for part in shards if shards[part] == shard) for shard in set(shards.values())]
     assert max(filled) <= 100
@@ -101,5 +101,5 @@ def test_gains_are_those_of_the_definition():
             if arrays.first_leaf[node] <= leaf < arrays.last_leaf[node]:
                 child = arrays.way[arrays.depth[node] + 1][leaf]
                 plain[at] += int(arrays.weight[node] - arrays.weight[child]) * times
-    assert part_gains(rows, arrays, nodes).tolist() == plain
-    assert Part(nodes, arrays.weight[nodes] > 0, 50).is_open.all()
+    part = Part(nodes, np.zeros(len(nodes), np.int64), 50)
+    assert gains_of(rows, arrays, np.arange(len(rows.start) - 1), part).tolist() == plain

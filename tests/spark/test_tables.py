@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from test_engine import Quiet, on_both, records
+from test_engine import on_both, records
 
+from helpers import Quiet
 from incrowd.errors import BadInputError
-from incrowd.job import Job
-from incrowd.pipeline import run_job
+from incrowd.jobs.run import run_job
+from incrowd.jobs.spec import Options
 from incrowd.spark.run import run_spark_job
 
 WORDS = ["car", "dog", "cat", "tree", "house", "bread", "river"]
@@ -53,8 +54,10 @@ def test_a_directory_of_parts_is_one_log(tmp_path):
     pq.write_table(rows(), whole)
     for number in range(4):
         pq.write_table(rows().slice(100 * number, 100), parts / f"part-{number}")
-    run_job(Job(whole, local / "out", 4, method="partition", **COLUMNS), Quiet())
-    run_spark_job(Job(parts, tmp_path / "out", 4, method="partition", **COLUMNS), Quiet(), source=str(parts))
+    run_job(Options(whole, local / "out", 4, method="partition", **COLUMNS), Quiet())
+    run_spark_job(
+        Options(parts, tmp_path / "out", 4, method="partition", **COLUMNS), Quiet(), source=str(parts)
+    )
     assert records(tmp_path / "out").equals(records(local / "out"))
     rejects = (tmp_path / "rejects.jsonl").read_text(encoding="utf-8").splitlines()
     assert any('part-0", "line": 51, "reason": "unparsable time"' in line for line in rejects)
@@ -74,7 +77,7 @@ def test_columns_that_cannot_be_used_are_said_in_one_line(tmp_path, column, line
     path = tmp_path / "log.parquet"
     pq.write_table(table if column is None else table.append_column("words", column), path)
     with pytest.raises(BadInputError) as caught:
-        run_spark_job(Job(path, tmp_path / "out", 4, method="partition", **COLUMNS), Quiet())
+        run_spark_job(Options(path, tmp_path / "out", 4, method="partition", **COLUMNS), Quiet())
     assert line in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -85,6 +88,6 @@ def test_a_damaged_file(tmp_path):
     pq.write_table(rows(), path)
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(BadInputError) as caught:
-        run_spark_job(Job(path, tmp_path / "out", 4, method="partition", **COLUMNS), Quiet())
+        run_spark_job(Options(path, tmp_path / "out", 4, method="partition", **COLUMNS), Quiet())
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "out").exists()

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
+from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError
 from incrowd.taxonomy import balanced
-from incrowd.transactions import Transactions
 from strategies import fragments
 
 

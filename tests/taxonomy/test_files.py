@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
+from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError
 from incrowd.taxonomy import open_taxonomy, parse_taxonomy, read_taxonomy
-from incrowd.transactions import Transactions
 from strategies import trees
 
 BOM = b"\xef\xbb\xbf"

@@ -7,8 +7,9 @@ import gzip
 import pytest
 
 from incrowd.errors import BadInputError
+from incrowd.taxonomy.check import check_file
 from incrowd.taxonomy.concepts import Knowledge
-from incrowd.taxonomy.odp import is_odp, read_odp
+from incrowd.taxonomy.sources.odp import is_odp, parse_odp
 
 HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <RDF xmlns:r="http://www.w3.org/TR/RDF/" xmlns:d="http://purl.org/dc/elements/1.0/" xmlns="http://dmoz.org/rdf/">
@@ -61,7 +62,7 @@ def topics(*paths: str) -> str:
 def test_a_small_directory(written, packed):
     path = written(gzip.compress(SMALL.encode()) if packed else SMALL)
     assert is_odp(path)
-    tree = read_odp(path)
+    tree = parse_odp(path).tree()
     labels = tree.labels.to_pylist()
     assert {
         label: labels[above] if above >= 0 else None for label, above in zip(labels, tree.parent, strict=True)
@@ -71,20 +72,20 @@ def test_a_small_directory(written, packed):
 
 
 def test_a_topic_above_may_come_later_or_never(written):
-    tree = read_odp(written(topics("Top/A/B/C", "Top/A", "Top/A/B/C")))
+    tree = parse_odp(written(topics("Top/A/B/C", "Top/A", "Top/A/B/C"))).tree()
     assert tree.labels.to_pylist() == ["Top", "Top/A", "Top/A/B", "Top/A/B/C"]
     assert tree.parent.tolist() == [-1, 0, 1, 2]
 
 
 def test_items_are_found_as_in_any_file_of_paths(written):
-    tree = read_odp(written(SMALL))
+    tree = parse_odp(written(SMALL)).tree()
     node, _ = tree.find(tree, tree.labels.take([4]))
     assert tree.labels[int(node[0])] == tree.labels[4]
 
 
 def test_a_directory_longer_than_a_block(written, monkeypatch):
-    monkeypatch.setattr("incrowd.taxonomy.odp.BLOCK_BYTES", 7)
-    assert len(read_odp(written(SMALL))) == len(SHAPE)
+    monkeypatch.setattr("incrowd.taxonomy.sources.odp.BLOCK_BYTES", 7)
+    assert len(parse_odp(written(SMALL)).tree()) == len(SHAPE)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,7 @@ def test_a_directory_longer_than_a_block(written, monkeypatch):
 )
 def test_a_broken_file_gets_one_line(written, content, line, problem):
     with pytest.raises(BadInputError) as caught:
-        read_odp(written(content))
+        parse_odp(written(content)).tree()
     text = str(caught.value)
     assert problem in text
     assert "\n" not in text
@@ -119,12 +120,12 @@ def test_a_broken_file_gets_one_line(written, content, line, problem):
 @pytest.mark.parametrize("content", [HEAD + TAIL, topics("")])
 def test_no_topic(written, content):
     with pytest.raises(BadInputError, match="has no Topic"):
-        read_odp(written(content))
+        parse_odp(written(content)).tree()
 
 
 def test_no_file(tmp_path):
     with pytest.raises(BadInputError, match="cannot be read"):
-        read_odp(tmp_path / "nothing")
+        parse_odp(tmp_path / "nothing").tree()
     assert not is_odp(tmp_path / "nothing")
     assert not is_odp(tmp_path)
 
@@ -132,3 +133,8 @@ def test_no_file(tmp_path):
 @pytest.mark.parametrize("content", ["Top/Arts/Film\t12\n", "", b"\x1f\x8bnot packed"])
 def test_other_files_are_no_directory(written, content):
     assert not is_odp(written(content))
+
+
+def test_a_check_reads_what_the_reader_reads(written):
+    found = check_file(str(written(SMALL)))
+    assert (found["problems"], found["shape"]["nodes"]) == ([], len(SHAPE))

@@ -81,7 +81,7 @@ def test_ancestors(children, dice, data):
 
 
 def test_losses_by_hand():
-    """ALGORITHMS: LM = (leaves - 1) / (M - 1); NCP = leaves / M, 0 for a leaf; IC = log leaves / log M."""
+    """LM = (leaves - 1) / (M - 1); NCP = leaves / M, 0 for a leaf; IC = log leaves / log M."""
     tree = Taxonomy.from_parents(ints([-1, 0, 1, 1, 1, 0]), pa.array(list("RAxyzb")), name="t")
     assert tree.lm.tolist() == [1, 2 / 3, 0, 0, 0, 0]
     assert tree.ncp.tolist() == [1, 3 / 4, 0, 0, 0, 0]

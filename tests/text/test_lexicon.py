@@ -23,9 +23,9 @@ LOAD = """
 import time, numpy, pyarrow, pyarrow.compute, pyarrow.ipc
 pyarrow.array([1]).to_numpy()  # Arrow's own start: it imports pandas here where there is one
 from incrowd.text.lexicon import lexicon
-start = time.perf_counter()
+start = time.process_time()
 lexicon()
-print(time.perf_counter() - start)
+print(time.process_time() - start)
 """
 
 
@@ -188,11 +188,9 @@ def test_every_form_in_the_table_is_treated_alike_alone_and_in_an_array(words):
 
 
 def test_loads_in_a_fifth_of_a_second():
-    best = min(
-        float(subprocess.run([sys.executable, "-c", LOAD], capture_output=True, check=True, text=True).stdout)
-        for _ in range(3)
-    )
-    assert best < 0.2
+    """Of the processor's time, so that it does not matter what else runs."""
+    done = subprocess.run([sys.executable, "-c", LOAD], capture_output=True, check=True, text=True)
+    assert float(done.stdout) < 0.2
 
 
 def test_lexicon_is_loaded_once():

@@ -8,13 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers import strings
 from incrowd.text.lexicon import lexicon
 from incrowd.text.phrases import are_stop_words, noun_lemmas, noun_phrases, split_words
 from incrowd.text.words import STOP_WORDS
-
-
-def strings(*texts: str | None) -> pa.Array:
-    return pa.array(texts, pa.string())
 
 
 def phrases_of(*queries: str | None) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""The ``incrowd`` program: its commands, and what becomes of errors."""
+"""The ``incrowd`` program: its commands and its error handling."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["cli", "main"]
 BAD_USAGE = 2
 INTERNAL = 3
 BY_SIGNAL = 128  # and the signal's number
-GATEWAY = "gateway"  # has ways of its own to stop
+GATEWAY = "gateway"  # handles signals itself
 STOPPED = "stopped; nothing was published"
 _OTHER_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
@@ -34,7 +34,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command, or say which one comes nearest."""
+        """Find a command, or raise an error that suggests the nearest."""
         if args and args[0] not in self.commands and not args[0].startswith("-"):
             known = ", ".join(self.commands)
             raise click.UsageError(
@@ -46,13 +46,13 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="incrowd", message="incrowd %(version)s")
 def cli() -> None:
-    """Publish query logs and other set-valued data so that nobody in them stands out.
+    """Publish query logs and other set-valued data without revealing which record is whose.
 
     \b
     incrowd demo                                     see it work on a made-up log
     incrowd anonymize log.tsv --out release --k 5    make an audited release
     incrowd audit release                            recount it from its files
-    """  # noqa: D301 - click wants the very character
+    """  # noqa: D301 - click needs this character
 
 
 for command in commands.ALL:
@@ -64,7 +64,7 @@ cli.add_command(taxonomy)
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the program and leave with its exit code: 0 done, 1 the claim does not hold, 2 bad usage or input."""
+    """Run the program and exit with its code: 0 done, 1 the claim does not hold, 2 bad usage or input."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if "_INCROWD_COMPLETE" in os.environ:
         sys.exit(shell_complete(cli, {}, "incrowd", "_INCROWD_COMPLETE", os.environ["_INCROWD_COMPLETE"]))
@@ -87,7 +87,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = _fail(f"{error.strerror or type(error).__name__}{_where(error)}", BAD_USAGE, arguments)
     except MemoryError:
         code = _fail("not enough memory; use a smaller --memory or a larger machine", BAD_USAGE, arguments)
-    except Exception as error:  # noqa: BLE001 - a traceback could show records; its place cannot
+    except Exception as error:  # noqa: BLE001 - a traceback could show records, so only the place is shown
         # A library may turn the interrupt into an error of its own.
         code = (
             _fail(STOPPED, _code_of(stopped), arguments)
@@ -108,7 +108,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _note_signals(arguments: list[str]) -> list[int]:
-    """Let Ctrl-C, SIGTERM and SIGHUP stop the program in good order and leave a note; return where the notes are."""
+    """Let Ctrl-C, SIGTERM and SIGHUP interrupt the program cleanly; return the list of signals received."""
     notes: list[int] = []
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
@@ -118,7 +118,7 @@ def _note_signals(arguments: list[str]) -> list[int]:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, interrupt)
         for number in () if arguments[:1] == [GATEWAY] else _OTHER_SIGNALS:
-            if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+            if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
                 signal.signal(number, interrupt)
     return notes
 
@@ -129,8 +129,8 @@ def _code_of(notes: list[int]) -> int:
 
 
 def _fail(line: str, code: int, arguments: list[str]) -> int:
-    """Print one line, and one JSON object if that was asked for; a name in it may hold codes that steer a terminal."""
-    from incrowd.report.visible import visible  # here, so that the program starts light
+    """Print one line, made safe for the terminal, and with ``--json`` one JSON object."""
+    from incrowd.report.visible import visible  # imported here, so that the program starts quickly
 
     with suppress(OSError):  # the terminal may be gone
         print(f"incrowd: {visible(line)}", file=sys.stderr)  # noqa: T201
@@ -140,7 +140,7 @@ def _fail(line: str, code: int, arguments: list[str]) -> int:
 
 
 def _usage(error: click.ClickException) -> str:
-    """Return click's message as one line, with the way to the help."""
+    """Return click's message as one line that points to the help."""
     text = " ".join(error.format_message().split())
     context: Any = getattr(error, "ctx", None)
     return f"{text} (see {context.command_path} --help)" if context else text
@@ -151,7 +151,7 @@ def _where(error: OSError) -> str:
 
 
 def _internal(error: Exception) -> str:
-    """Name the kind and the place of an unforeseen error, never its message: that could quote a record."""
+    """Return the type and place of an unexpected error, never its message, which could quote a record."""
     if os.environ.get("INCROWD_DEBUG"):
         traceback.print_exc()
     frame = traceback.extract_tb(error.__traceback__)[-1]

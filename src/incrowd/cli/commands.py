@@ -1,4 +1,4 @@
-"""The commands. Heavy imports wait until a command runs, so that help and mistakes are quick."""
+"""The commands. Heavy imports are deferred until a command runs, so that help and usage errors are quick."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from incrowd.cli.beside import names_beside, warn_of_releases
 from incrowd.cli.compare import compare
+from incrowd.cli.neighbours import names_beside, warn_of_releases
 from incrowd.cli.online import gateway, generalize
 from incrowd.cli.options import (
     FILE,
@@ -17,13 +17,14 @@ from incrowd.cli.options import (
     input_options,
     json_option,
     print_json,
-    read_k,
     read_settings,
 )
-from incrowd.temporary import private_directory
+from incrowd.core.temporary import private_directory
 
 if TYPE_CHECKING:
-    from incrowd.job import Job
+    from incrowd.cli.progress import ProgressBars
+    from incrowd.jobs.run import Outcome
+    from incrowd.jobs.spec import Options
 
 __all__ = ["ALL", "TAXONOMY"]
 
@@ -31,13 +32,12 @@ DEMO_USERS = 2_000
 DEMO_K = 5
 
 
-@click.command(short_help="A raw log or basket file in, an audited release out.")
+@click.command(short_help="Make an audited release of a log or basket file.")
 @click.argument("input")
-@click.option("--out", type=FILE, required=True, help="Directory to make for the release.")
+@click.option("--out", type=FILE, required=True, help="Directory to create for the release.")
 @click.option(
     "--k",
     metavar="INTEGER",
-    callback=read_k,
     help="How many must share every published record, at least 2. All methods but korolova need it.",
 )
 @click.option("--method", default="flock", show_default=True, help="See 'incrowd methods'.")
@@ -52,21 +52,23 @@ DEMO_K = 5
 )
 @click.option("--write", "forms", help="Text forms beside Parquet: any of jsonl,csv,dat.")
 @click.option(
-    "--private-map", type=FILE, help="Write who got which row (mode 0600). Never publish that file."
+    "--private-map",
+    type=FILE,
+    help="Write which record is whose to a file (mode 0600). Never publish that file.",
 )
-@click.option("--force", is_flag=True, help="Replace a release that is there already (and nothing else).")
+@click.option("--force", is_flag=True, help="Replace an existing release (and nothing else).")
 @click.option("--keep-rejected", is_flag=True, help="Keep the text of rejected lines in rejects.jsonl.")
 @click.option(
     "--engine",
     default="local",
     show_default=True,
-    help="Where to work: local, or spark (partition and flock).",
+    help="Where to run: local, or spark (partition and flock).",
 )
 @click.option("--master", help="The Spark cluster's address, as spark://HOST:7077; local[2] to try it.")
 @json_option
 def anonymize(
     input: str,  # noqa: A002
-    k: int | None,
+    k: str | None,
     settings: dict[str, str],
     forms: str | None,
     as_json: bool,  # noqa: FBT001
@@ -83,15 +85,15 @@ def anonymize(
       incrowd anonymize aol.tsv.gz --out release --k 5
       incrowd anonymize baskets.dat --out release --k 10 --taxonomy balanced:5
       incrowd anonymize log.csv --out release --k 5 --columns user=who,query=text --items terms
-    """  # noqa: D301 - click wants the very character
-    from incrowd.cli.watch import Watch
+    """  # noqa: D301 - click needs this character
+    from incrowd.cli.progress import ProgressBars
+    from incrowd.cli.terminal import show_outcome
     from incrowd.errors import check_choice
-    from incrowd.job import Job
-    from incrowd.pipeline import run_job
-    from incrowd.report.terminal import show_outcome
+    from incrowd.jobs.run import run_job
+    from incrowd.jobs.spec import Options
 
     is_local = check_choice("engine", options["engine"], ("local", "spark")) == "local"
-    job = Job(
+    job = Options(
         existing_input(Path(input)) if is_local else Path(input),
         k=k,
         parameters=settings,
@@ -99,11 +101,8 @@ def anonymize(
         **options,
     )
     beside = names_beside(job.out, job.input)
-    if not is_local:
-        _anonymize_on_spark(job, input, beside, as_json=as_json)
-        return
-    with Watch() as watch:
-        outcome = run_job(job, watch)
+    with ProgressBars() as progress:
+        outcome = run_job(job, progress) if is_local else _run_on_spark(job, progress, input)
     if as_json:
         print_json({**outcome.as_dict(), "beside": beside})
     else:
@@ -111,41 +110,34 @@ def anonymize(
     warn_of_releases(beside)
 
 
-def _anonymize_on_spark(job: Job, source: str, beside: list[str], *, as_json: bool) -> None:
-    from incrowd.cli.watch import Watch
+def _run_on_spark(job: Options, progress: ProgressBars, source: str) -> Outcome:
     from incrowd.errors import BadInputError
 
     try:
         from incrowd.spark.run import run_spark_job
     except ImportError:
         raise BadInputError("engine spark needs PySpark 4: pip install 'incrowd[spark]'") from None
-    with Watch() as watch:
-        outcome = run_spark_job(job, watch, source=source)
-    if as_json:
-        print_json({**outcome.as_dict(), "beside": beside})
-    else:
-        click.echo("\n".join(outcome.in_words()))
-    warn_of_releases(beside)
+    return run_spark_job(job, progress, source=source)
 
 
-@click.command(short_help="The whole job on a made-up log.")
+@click.command(short_help="Run the whole job on a made-up log.")
 @click.option(
     "--out", type=FILE, default=Path("incrowd-demo"), show_default=True, help="Directory for the release."
 )
 @json_option
 def demo(out: Path, as_json: bool) -> None:  # noqa: FBT001
-    """Make up a small query log, anonymize it, audit the release and show what came out."""
-    from incrowd.cli.watch import Watch
-    from incrowd.job import Job
-    from incrowd.logs.synth import write_log
-    from incrowd.pipeline import run_job
-    from incrowd.release import is_release
-    from incrowd.report.terminal import show_demo
+    """Make up a small query log, anonymize it, audit the release and show the result."""
+    from incrowd.cli.progress import ProgressBars
+    from incrowd.cli.terminal import show_demo
+    from incrowd.jobs.run import run_job
+    from incrowd.jobs.spec import Options
+    from incrowd.logs.synth.generate import write_log
+    from incrowd.release.publication import is_release
 
-    with private_directory() as scratch, Watch() as watch:
+    with private_directory() as scratch, ProgressBars() as progress:
         log = scratch / "sample.tsv"
         write_log(log, users=DEMO_USERS, seed=1)
-        outcome = run_job(Job(log, out, DEMO_K, force=is_release(out)), watch)
+        outcome = run_job(Options(log, out, DEMO_K, force=is_release(out)), progress)
     if as_json:
         print_json(outcome.as_dict())
     else:
@@ -158,7 +150,7 @@ def demo(out: Path, as_json: bool) -> None:  # noqa: FBT001
 @click.option("--private-map", type=FILE, help="The map that --private-map wrote.")
 @click.option("--taxonomy", help="The taxonomy file, if it has moved since.")
 @click.option("--columns", help="Which column of the original is the user and so on, as for 'anonymize'.")
-@click.option("--encoding", help="What the original is written in.  [default: as the private map says]")
+@click.option("--encoding", help="Encoding of the original.  [default: as the private map says]")
 @click.option("--memory", default="4GB", show_default=True, help="Memory for reading the original.")
 @json_option
 def audit(
@@ -173,17 +165,17 @@ def audit(
 ) -> None:
     """Recount the release in DIRECTORY from its files.
 
-    With --original and --private-map, each published record is held against its owner's, people are counted, and the
-    figures are measured again. With --private-map alone people are counted as it names them, which proves nothing.
+    With --original and --private-map, each published record is compared with its owner's, people are counted, and the
+    figures are measured again. With --private-map alone, people are counted as the map names them, which proves nothing.
 
-    Exit code 0: nothing speaks against the claim; 1: something does, or nothing is promised, or only noise protects,
-    which no file can show.
+    Exit code 0: no check failed; 1: a check failed, or nothing is promised, or the claim is differential privacy, which
+    no file can prove.
     """
-    from incrowd.cli.watch import Watch
-    from incrowd.pipeline import audit_release
-    from incrowd.report.terminal import show_audit
+    from incrowd.cli.progress import ProgressBars
+    from incrowd.cli.terminal import show_audit
+    from incrowd.jobs.audit import audit_release
 
-    with Watch() as watch:
+    with ProgressBars() as progress:
         result = audit_release(
             directory,
             original=existing_input(original) if original else None,
@@ -192,7 +184,7 @@ def audit(
             columns=columns,
             encoding=encoding,
             memory=memory,
-            watcher=watch,
+            listener=progress,
         )
     if as_json:
         print_json(result.as_dict())
@@ -206,12 +198,12 @@ def audit(
 @click.argument("directory", type=FILE)
 @json_option
 def show(directory: Path, as_json: bool) -> None:  # noqa: FBT001
-    """Show the release in DIRECTORY as its manifest tells it (use 'incrowd audit' to check that)."""
+    """Show the release in DIRECTORY as its manifest describes it (use 'incrowd audit' to check it)."""
     import msgspec
 
-    from incrowd.manifest import LIST_FORMAT, Manifest, format_of, read_manifest
-    from incrowd.noisy_list import ListManifest
-    from incrowd.report.terminal import show_list, show_release
+    from incrowd.cli.terminal import show_list, show_release
+    from incrowd.release.files.manifest import LIST_FORMAT, Manifest, format_of, read_manifest
+    from incrowd.release.files.noisy_list import ListManifest
 
     is_list = format_of(directory) == LIST_FORMAT
     manifest = read_manifest(directory, ListManifest if is_list else Manifest)
@@ -226,11 +218,11 @@ def show(directory: Path, as_json: bool) -> None:  # noqa: FBT001
 @click.command(short_help="List the methods, their promises and parameters.")
 @json_option
 def methods(as_json: bool) -> None:  # noqa: FBT001
-    """List the methods with what they promise and the parameters that --set takes."""
-    from incrowd.methods import describe_methods
-    from incrowd.report.terminal import show_methods
+    """List the methods, their promises and the parameters that --set takes."""
+    from incrowd.cli.terminal import show_methods
+    from incrowd.methods.registry import METHODS
 
-    described = describe_methods()
+    described = [method.describe() for method in METHODS.values()]
     if as_json:
         print_json({"methods": described})
     else:
@@ -240,7 +232,7 @@ def methods(as_json: bool) -> None:  # noqa: FBT001
 @click.command(short_help="Make up a query log of any size, or a table of people.")
 @click.option("--users", type=int, help="A log of how many users.")
 @click.option("--lines", type=int, help="A log of how many lines, instead of --users.")
-@click.option("--loans", type=int, help="A table of how many people who asked for a loan, instead of a log.")
+@click.option("--loans", type=int, help="A table of how many loan applicants, instead of a log.")
 @click.option("--out", type=FILE, required=True, help="File to write; .gz and .zst are compressed.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same bytes.")
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
@@ -254,19 +246,19 @@ def synth(
     force: bool,  # noqa: FBT001
     as_json: bool,  # noqa: FBT001
 ) -> None:
-    """Write a made-up log in AOL's format: nobody in it exists.
+    """Write a made-up log in AOL's format, in which no person is real.
 
     With --loans instead, a made-up table of people for 'incrowd generalize' and 'incrowd gateway': .csv or .parquet.
     """
-    from incrowd.cli.watch import Watch
-    from incrowd.logs.synth import write_log
+    from incrowd.cli.progress import ProgressBars
+    from incrowd.logs.synth.generate import write_log
 
     if loans is not None:
         _write_loans(loans, users or lines, out, seed, force=force, as_json=as_json)
         return
-    with Watch() as watch:
-        watch.step("synth")
-        made = write_log(out, users=users, lines=lines, seed=seed, overwrite=force, progress=watch.reading)
+    with ProgressBars() as progress:
+        progress.step("synth")
+        made = write_log(out, users=users, lines=lines, seed=seed, overwrite=force, progress=progress.reading)
     if as_json:
         print_json({"users": made.users, "lines": made.lines, "bytes": made.bytes, "out": str(out)})
     else:
@@ -276,16 +268,16 @@ def synth(
 
 
 def _write_loans(rows: int, others: int | None, out: Path, seed: int, *, force: bool, as_json: bool) -> None:
-    from incrowd.auxiliary import write_made_table
     from incrowd.errors import BadInputError
+    from incrowd.generalizer.tables import write_synthetic_table
 
     if others is not None:
         raise BadInputError("give one of --users, --lines and --loans, and not more")
-    write_made_table(out, rows=rows, seed=seed, overwrite=force)
+    write_synthetic_table(out, rows=rows, seed=seed, overwrite=force)
     if as_json:
         print_json({"rows": rows, "bytes": out.stat().st_size, "out": str(out)})
     else:
-        click.echo(f"{out}: {rows:,} made-up people who asked for a loan")
+        click.echo(f"{out}: {rows:,} made-up loan applicants")
 
 
 @click.command("show", short_help="Print a taxonomy's shape.")
@@ -293,7 +285,7 @@ def _write_loans(rows: int, others: int | None, out: Path, seed: int, *, force: 
 @json_option
 def taxonomy_show(file: str, as_json: bool) -> None:  # noqa: FBT001
     """Print the shape of a taxonomy FILE (or 'wordnet'): nodes, leaves, height, widest node."""
-    from incrowd.report.terminal import show_shape
+    from incrowd.cli.terminal import show_shape
     from incrowd.taxonomy.check import shape_of, taxonomy_named
 
     shape = shape_of(taxonomy_named(file))
@@ -303,12 +295,12 @@ def taxonomy_show(file: str, as_json: bool) -> None:  # noqa: FBT001
         show_shape(shape)
 
 
-@click.command("check", short_help="Look for problems in a taxonomy file.")
+@click.command("check", short_help="Check a taxonomy file for problems.")
 @click.argument("file")
 @json_option
 def taxonomy_check(file: str, as_json: bool) -> None:  # noqa: FBT001
     """List every problem of a taxonomy FILE with its line. Exit code 0: none; 2: some."""
-    from incrowd.report.terminal import show_problems
+    from incrowd.cli.terminal import show_problems
     from incrowd.taxonomy.check import check_file
 
     found = check_file(file)

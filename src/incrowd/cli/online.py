@@ -1,4 +1,4 @@
-"""``incrowd generalize`` and ``incrowd gateway``. Heavy imports wait until a command runs."""
+"""``incrowd generalize`` and ``incrowd gateway``. Heavy imports are deferred until a command runs."""
 
 from __future__ import annotations
 
@@ -32,12 +32,14 @@ def _read_pairs(_context: click.Context, option: click.Parameter, values: tuple[
 
 
 def _no_strict(_context: click.Context, _option: click.Parameter, value: bool) -> None:  # noqa: FBT001
-    """Refuse an option that is gone."""
+    """Refuse an option that was removed."""
     if value:
-        raise BadInputError("--strict is gone: strict is a strategy and the default; use --strategy strict")
+        raise BadInputError(
+            "--strict was removed: strict is a strategy and the default; use --strategy strict"
+        )
 
 
-@click.command(short_help="What to send to a provider in place of a query.")
+@click.command(short_help="Find the query to send to a provider in place of another.")
 @click.argument("table", type=FILE)
 @click.option(
     "--query",
@@ -45,30 +47,33 @@ def _no_strict(_context: click.Context, _option: click.Parameter, value: bool) -
     callback=_read_pairs,
     multiple=True,
     required=True,
-    help="What is asked, as county=Essex,race=Black. Give it again for more.",
+    help="The query, as in county=Essex,race=Black. May be given several times.",
 )
 @click.option(
     "--protect",
     metavar="RULE",
     multiple=True,
     required=True,
-    help="What must stay hard to guess: income:l=5 (five possible values) or income:g=3 (three guesses).",
+    help="A policy: income:l=5 (at least five possible values) or income:g=3 (at least three guesses on average).",
 )
 @click.option("--strategy", default="strict", show_default=True, help=f"{STRATEGIES}.")
 @click.option("--strict", is_flag=True, expose_value=False, hidden=True, callback=_no_strict)
 @click.option(
-    "--attributes", help="Columns of TABLE to use, by comma; the first are kept first. Default: all."
+    "--attributes",
+    help="Columns of TABLE to use, separated by commas; earlier ones are kept first. Default: all.",
 )
-@click.option("--columns", help="Names of the columns, by comma, for a text file without a header.")
+@click.option(
+    "--columns", help="Names of the columns, separated by commas, for a text file without a header."
+)
 @click.option(
     "--ladder",
     "ladders",
     metavar="NAME=FILE",
     callback=_read_pairs,
     multiple=True,
-    help="Coarser values to try before dropping: lines of value;coarser;coarser.",
+    help="Coarser values to try before an attribute is dropped: lines of value;coarser;coarser.",
 )
-@click.option("--secret", type=FILE, help="File with the key that random-fit draws from, at least 16 bytes.")
+@click.option("--secret", type=FILE, help="File with the key that seeds random-fit, at least 16 bytes.")
 @json_option
 def generalize(
     table: Path,
@@ -78,10 +83,11 @@ def generalize(
     as_json: bool,  # noqa: FBT001
     **options: Any,
 ) -> None:
-    """Say what to send to an untrusted provider in place of a query, and why.
+    """Show what to send to an untrusted provider in place of a query, and why.
 
-    TABLE is what an outsider may know of people (CSV, TSV or Parquet, one person a row). Attributes of the query are
-    made coarser or left out until nobody could guess the protected ones from it. Nothing is sent anywhere.
+    TABLE is the auxiliary table: what an outsider may know about people (CSV, TSV or Parquet, one person per row).
+    Attributes of the query are made coarser or dropped until the protected attributes are hard enough to guess from it.
+    Nothing is sent anywhere.
 
     Exit code 0: there is a query that may be sent; 1: there is none, so nothing may be sent.
 
@@ -89,9 +95,9 @@ def generalize(
     Examples:
       incrowd synth --loans 66270 --out people.csv
       incrowd generalize people.csv --query county=Essex,race=Black,gender=Female --protect income:l=5
-    """  # noqa: D301 - click wants the very character
-    from incrowd.online.policy import parse_policies
-    from incrowd.report.decision import decision_as_dict, show_decision
+    """  # noqa: D301 - click needs this character
+    from incrowd.cli.decision import decision_as_dict, show_decision
+    from incrowd.generalizer.policy import parse_policies
 
     policies = parse_policies(protect)
     protection = _protection(
@@ -116,11 +122,11 @@ def _protection(
     columns: str | None,
     ladders: dict[str, str],
 ) -> Any:
-    """Return what decides: one query is one pass over the table."""
-    from incrowd.auxiliary import load_auxiliary
-    from incrowd.online.counters import Scan
-    from incrowd.online.generalizer import LEAST_KEY
-    from incrowd.online.protection import Protection
+    """Return the protection, with a counter that scans the table: there is only one query."""
+    from incrowd.generalizer.counters import Scan
+    from incrowd.generalizer.generalizer import LEAST_KEY
+    from incrowd.generalizer.protection import Protection
+    from incrowd.generalizer.tables import load_auxiliary
 
     key = existing_input(secret).read_bytes().strip() if secret else b""
     if strategy == "random-fit" and len(key) < LEAST_KEY:
@@ -137,20 +143,24 @@ def _protection(
     return Protection(Scan(loaded), strategy=strategy, key=key)
 
 
-@click.command(short_help="Stand between people and a provider, and tell it less.")
+@click.command(short_help="Serve queries and disclose less to the provider.")
 @click.option("--config", "file", type=FILE, help="The gateway's configuration (YAML).")
-@click.option("--check", is_flag=True, help="Check the configuration, say what it can protect, and stop.")
-@click.option("--init-ledger", is_flag=True, help="Make the configuration's ledger and its marker, and stop.")
+@click.option("--check", is_flag=True, help="Check the configuration, show what it can protect, and exit.")
+@click.option(
+    "--init-ledger", is_flag=True, help="Create the configuration's ledger and its marker, and exit."
+)
 @click.option(
     "--trust-ledger",
     is_flag=True,
-    help="Make a new marker for a ledger that has lost it, and stop. The ledger must be the newest.",
+    help="Create a new marker for a ledger that has lost it, and exit. The ledger must be the newest.",
 )
 @click.option(
-    "--health", is_flag=True, help="Say whether the gateway of the configuration is alive, and stop."
+    "--health", is_flag=True, help="Show whether the gateway of the configuration is alive, and exit."
 )
 @click.option(
-    "--demo", is_flag=True, help="A made-up provider with a gateway before it, on this machine alone."
+    "--demo",
+    is_flag=True,
+    help="Run a synthetic provider with a gateway in front of it, on this machine only.",
 )
 @click.option(
     "--port", type=click.IntRange(1, 65_535), default=8080, show_default=True, help="Port of --demo."
@@ -159,11 +169,12 @@ def _protection(
 def gateway(file: Path | None, demo: bool, port: int, as_json: bool, **only: bool) -> None:  # noqa: FBT001
     """Serve the gateway of a configuration FILE until stopped; see docs/gateway.md.
 
-    People ask at its routes with their keys. The provider gets a query from which the protected attributes cannot be
-    guessed; the person gets the exact answer to the query as asked. Needs the extra: pip install 'incrowd[gateway]'.
+    People send requests to its routes with their keys. The provider gets a query from which the protected attributes
+    are hard to guess; the person gets the exact answer to the original query. Needs the extra: pip install
+    'incrowd[gateway]'.
 
-    A change of FILE or a hang-up signal loads it anew; if it is bad, the old one stays. Exit code of --check: 0 it can
-    serve; 2 it cannot. Of --health: 0 it is alive; 1 it is not.
+    A change of FILE or SIGHUP reloads it; if the new one is invalid, the old one stays in use. Exit code of --check: 0 it
+    can serve; 2 it cannot. Of --health: 0 it is alive; 1 it is not.
 
     \b
     Examples:
@@ -171,15 +182,17 @@ def gateway(file: Path | None, demo: bool, port: int, as_json: bool, **only: boo
       incrowd gateway --config gateway.yaml --init-ledger
       incrowd gateway --config gateway.yaml --check
       incrowd gateway --config gateway.yaml
-    """  # noqa: D301 - click wants the very character
+    """  # noqa: D301 - click needs this character
     if (file is None) != demo or demo + sum(only.values()) > 1:
         raise BadInputError(
             "give --config FILE (with one of --check, --health, --init-ledger and --trust-ledger at most), or --demo"
         )
     try:
-        from incrowd.gateway.demo import run_demo
-        from incrowd.gateway.serve import run_gateway
-    except ImportError as error:
+        from incrowd.gateway.ops.demo import run_demo
+        from incrowd.gateway.server.serve import run_gateway
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("incrowd"):
+            raise
         raise BadInputError(
             f"the gateway needs the package '{error.name}': pip install 'incrowd[gateway]'"
         ) from None
@@ -190,26 +203,30 @@ def gateway(file: Path | None, demo: bool, port: int, as_json: bool, **only: boo
     elif only["health"]:
         _health(file, as_json=as_json)
     elif only["init_ledger"] or only["trust_ledger"]:
-        _begin_ledger(file, trust=only["trust_ledger"], as_json=as_json)
+        _create_ledger(file, trust=only["trust_ledger"], as_json=as_json)
     else:
         run_gateway(file)
 
 
-def _begin_ledger(file: Path, *, trust: bool, as_json: bool) -> None:
-    from incrowd.gateway.ledgers import init_ledger, trust_ledger_of
+def _create_ledger(file: Path, *, trust: bool, as_json: bool) -> None:
+    from incrowd.gateway.ops.ledgers import init_ledger, trust_ledger_of
 
     made = trust_ledger_of(file) if trust else init_ledger(file)
     if as_json:
         print_json({"ledger": str(made.file), "marker": str(made.marker), "new": not trust})
     elif trust:
-        click.echo(f"{made.marker} is the new marker of the ledger {made.file}, which counts as the newest.")
+        click.echo(
+            f"{made.marker} is the new marker of the ledger {made.file}, which now counts as the newest."
+        )
     else:
-        click.echo(f"The ledger {made.file} and its marker {made.marker} are made: everybody counts as new.")
+        click.echo(
+            f"The ledger {made.file} and its marker {made.marker} were created. They have no past disclosures."
+        )
 
 
 def _health(file: Path, *, as_json: bool) -> None:
-    from incrowd.gateway.config import load_config
-    from incrowd.gateway.health import is_alive
+    from incrowd.gateway.config.config import load_config
+    from incrowd.gateway.ops.health import is_alive
 
     alive = is_alive(load_config(file).listen)
     if as_json:
@@ -221,8 +238,8 @@ def _health(file: Path, *, as_json: bool) -> None:
 
 
 def _check(file: Path, *, as_json: bool) -> None:
-    from incrowd.gateway.check import check, show
-    from incrowd.gateway.config import load_config
+    from incrowd.gateway.config.check import check, show
+    from incrowd.gateway.config.config import load_config
 
     result = check(load_config(file), machine=True)
     if as_json:

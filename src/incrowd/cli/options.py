@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 import click
 
-from incrowd.claims import check_k
 from incrowd.errors import BadInputError
 
 __all__ = [
@@ -19,17 +18,11 @@ __all__ = [
     "input_options",
     "json_option",
     "print_json",
-    "read_k",
     "read_settings",
 ]
 
 FILE = click.Path(path_type=Path)
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def read_k(_context: click.Context, _option: click.Parameter, value: str | None) -> int | None:
-    """Read k, or say what it must be."""
-    return None if value is None else check_k(value)
 
 
 def read_settings(
@@ -60,12 +53,12 @@ def existing_input(path: Path) -> Path:
 
 
 def _machine_memory() -> str:
-    from incrowd.memory import machine_memory
+    from incrowd.core.memory import machine_memory
 
     return machine_memory()
 
 
-# How an input is read and placed on a taxonomy; the names are those of incrowd.job.Job.
+# How an input is read and attached to a taxonomy; the names are those of incrowd.jobs.data.Job.
 INPUT_OPTIONS = (
     click.option(
         "--taxonomy",
@@ -79,7 +72,7 @@ INPUT_OPTIONS = (
         "--unit",
         default="user",
         show_default=True,
-        help="Whom a record stands for: user, or session:GAP as in session:30m.",
+        help="What a record stands for: user, or session:GAP as in session:30m.",
     ),
     click.option(
         "--distinct",
@@ -99,7 +92,7 @@ INPUT_OPTIONS = (
         "--encoding",
         default="utf-8",
         show_default=True,
-        help="What the text is written in, as gbk, latin-1 or utf-16.",
+        help="Encoding of the text, as gbk, latin-1 or utf-16.",
     ),
     click.option(
         "--unlisted",
@@ -112,13 +105,13 @@ INPUT_OPTIONS = (
         "--memory",
         default=_machine_memory,
         show_default="3/4 of the machine's",
-        help="The most that the job may take: reading spills the rest to disk, and what cannot fit is refused.",
+        help="The most memory that the job may take: reading spills to disk, and a job that cannot fit is refused.",
     ),
 )
 
 
 def input_options(command: Command) -> Command:
-    """Add the options that say how an input is read."""
+    """Add the options for how an input is read."""
     for option in reversed(INPUT_OPTIONS):
         command = option(command)
     return command

@@ -1,1 +1,1 @@
-"""The gateway: people ask through it, an untrusted provider sees less. Needs the extra ``incrowd[gateway]``."""
+"""The gateway: between people and a provider that is not trusted with their queries."""

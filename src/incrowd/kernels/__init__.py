@@ -1,1 +1,1 @@
-"""Loops over plain arrays, compiled by Numba. No files, clocks or prints."""
+"""Kernels that several methods share: loops over plain arrays, compiled by Numba, without side effects."""

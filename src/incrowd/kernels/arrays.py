@@ -1,22 +1,19 @@
-"""The data and the tree as the kernels see them: named tuples of plain arrays."""
+"""The data and the taxonomy in the form that kernels take: named tuples of plain arrays."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from incrowd.core.transactions import Transactions
+from incrowd.core.types import Ints32, Ints64
 from incrowd.kernels.jit import helper, kernel
 from incrowd.taxonomy.tree import Taxonomy
-from incrowd.transactions import Transactions
 
 __all__ = ["Rows", "Tree", "compact", "first_at_least", "leaf_rows", "lm_drops", "tree_arrays"]
 
-SHORT = 8  # so few values are looked through faster than halved
-
-Ints32 = npt.NDArray[np.int32]
-Ints64 = npt.NDArray[np.int64]
+SHORT = 8  # this few values are scanned faster than searched by bisection
 
 
 class Rows(NamedTuple):
@@ -30,9 +27,9 @@ class Rows(NamedTuple):
 class Tree(NamedTuple):
     """A taxonomy's arrays.
 
-    ``way`` has a line for each depth: the node there on the way from the root to each leaf, so that the child
-    of a node at depth d towards a leaf is ``way[d + 1, leaf]``. ``weight`` is M * NCP as an integer, so that
-    gains add up without rounding.
+    ``way`` has a row for each depth: the node there on the path from the root to each leaf, so the child of a node at
+    depth d towards a leaf is ``way[d + 1, leaf]``. ``weight`` is M * NCP (item uncertainty) as an integer, so that sums
+    of gains are exact.
     """
 
     parent: Ints32
@@ -46,7 +43,7 @@ class Tree(NamedTuple):
 
 def leaf_rows(transactions: Transactions, taxonomy: Taxonomy) -> Rows:
     """Return the transactions in terms of the taxonomy's leaves."""
-    assert taxonomy.item_leaf is not None  # noqa: S101 - ground() has run; methods see to that
+    assert taxonomy.item_leaf is not None  # noqa: S101 - attach() has run; methods see to that
     leaf, times = taxonomy.item_leaf[transactions.items], transactions.counts.copy()
     _sort_rows(transactions.indptr, leaf, times)
     return Rows(transactions.indptr.copy(), leaf, times)
@@ -90,7 +87,7 @@ def lm_drops(taxonomy: Taxonomy) -> Ints64:
 
 @kernel
 def compact(rows: Rows, order: Ints64) -> Rows:
-    """Copy the rows listed in `order` behind one another."""
+    """Copy the rows listed in `order` one after another."""
     start = np.zeros(len(order) + 1, np.int64)
     for i in range(len(order)):
         start[i + 1] = start[i] + rows.start[order[i] + 1] - rows.start[order[i]]

@@ -1,27 +1,36 @@
-"""Loops over rows and what was published for them."""
+"""Loops over rows and the nodes that are published for them."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from incrowd.core.types import Ints32, Ints64
 from incrowd.kernels.arrays import Rows, Tree
 from incrowd.kernels.jit import helper, kernel
-from incrowd.kernels.partition import Groups
 
-__all__ = ["Kept", "smallest_counts", "what_is_kept"]
+__all__ = ["Groups", "Kept", "smallest_counts", "what_is_kept"]
 
-Ints32 = npt.NDArray[np.int32]
-Ints64 = npt.NDArray[np.int64]
+
+class Groups(NamedTuple):
+    """Partitions: group g owns ``rows[row_start[g]:row_start[g + 1]]`` and the nodes of its cut likewise.
+
+    ``gains`` is the gain of expanding each node; a group is final when all of its nodes are CLOSED.
+    """
+
+    row_start: Ints64
+    rows: Ints64
+    node_start: Ints64
+    nodes: Ints32
+    gains: Ints64
 
 
 @kernel
 def smallest_counts(rows: Rows, tree: Tree, groups: Groups) -> Ints32:
     """Return, for each node of each group's cut, the least number of items that a row has under it.
 
-    The nodes of a cut cover disjoint intervals of leaves and are in order, so one walk per row is enough.
+    The nodes of a cut cover disjoint intervals of leaves and are in order, so one pass over each row is enough.
     """
     least = np.full(len(groups.nodes), np.iinfo(np.int32).max, np.int32)
     for group in range(len(groups.row_start) - 1):
@@ -37,7 +46,7 @@ def smallest_counts(rows: Rows, tree: Tree, groups: Groups) -> Ints32:
 
 
 class Kept(NamedTuple):
-    """Sums over all original occurrences; ``weight`` is M * NCP of what was published, as an integer."""
+    """Sums over all original occurrences; ``weight`` is M * NCP of the published nodes, as an integer."""
 
     weight: int
     lost: int
@@ -48,7 +57,7 @@ class Kept(NamedTuple):
 def _lowest_above(tree: Tree, nodes: Ints32, first: int, stop: int, leaf: int) -> int:
     """Return the position of the lowest node of ``nodes[first:stop]`` (ascending) that covers a leaf, or -1.
 
-    In pre-order it is the last one that is neither behind the leaf nor ends before it.
+    In pre-order it is the last one that begins at or before the leaf and does not end before it.
     """
     own, low, high = tree.leaf_nodes[leaf], first, stop
     while low < high:
@@ -69,8 +78,8 @@ def what_is_kept(
 ) -> Kept:
     """Find the lowest published node above each original occurrence and add up its weight.
 
-    Occurrences with no published node above them are lost. An occurrence is kept exactly as far as the
-    very item is published, copy for copy.
+    Occurrences with no published node above them are lost. An occurrence is kept exactly if the item itself is
+    published, counted copy by copy.
     """
     weight, lost, exactly = 0, 0, 0
     for row in range(len(of_row)):

@@ -3,10 +3,10 @@
 Compiled code is cached on disk. The directory is chosen so that a read-only installation, a missing home
 directory and several users on one machine all work: ``INCROWD_CACHE_DIR``, then the user's cache directory,
 then a directory in the temporary one that belongs to this user alone. Where none can be written, kernels are
-compiled anew in each process.
+compiled again in each process.
 
 Its name changes with the place and the source of all kernels, the compiler and the processor: a kernel
-includes code of other files, so a change in any of them must make all old machine code invisible.
+includes code of other files, so a change in any of them must invalidate all old machine code.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from numba.core import config as numba_config
 
 __all__ = ["helper", "is_compiled", "kernel", "note_compiled"]
 
+USES_KERNELS = b"incrowd.kernels.jit"
+"""The import of this module, by which modules with kernels are recognised."""
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -35,7 +37,7 @@ def kernel(function: Function) -> Function:
     """Compile a function of arrays to machine code on first use, without the interpreter lock."""
     directory = _cache_directory()
     config: Any = numba_config
-    # Numba reads the directory while it decorates. It is put back at once: other packages keep theirs.
+    # Numba reads the directory while it decorates; restored at once, so that other packages keep theirs.
     before, config.CACHE_DIR = config.CACHE_DIR, str(directory or "")
     try:
         return cast("Function", numba.njit(nogil=True, cache=directory is not None)(function))
@@ -44,13 +46,13 @@ def kernel(function: Function) -> Function:
 
 
 def helper(function: Function) -> Function:
-    """Compile a function that only kernels call: it becomes part of theirs, with no face to Python."""
+    """Compile a function that only kernels call: it is inlined into them and cannot be called from Python."""
     compile_: Any = numba.njit
     return cast("Function", compile_(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
 
 
 def is_compiled(what: str) -> bool:
-    """Tell whether an earlier run has compiled this source's kernels for something (a method, say)."""
+    """Return whether an earlier run has compiled this version's kernels for something (a method, say)."""
     directory = _cache_directory()
     return directory is not None and (directory / f"{what}.compiled").exists()
 
@@ -70,9 +72,9 @@ def _cache_directory() -> Path | None:
 
 
 def _fingerprint() -> str:
-    """Return a short text that changes with all that the machine code depends on."""
+    """Return a short text that changes with everything that the machine code depends on."""
     digest = hashlib.sha256()
-    folder = Path(__file__).parent
+    folder = Path(__file__).parents[1]
     for part in (
         str(folder),
         numba.__version__,
@@ -81,8 +83,10 @@ def _fingerprint() -> str:
         binding.get_host_cpu_name(),
     ):
         digest.update(part.encode())
-    for source in sorted(folder.glob("*.py")):
-        digest.update(source.read_bytes())
+    for source in sorted(folder.rglob("*.py")):
+        text = source.read_bytes()
+        if USES_KERNELS in text:
+            digest.update(text)
     return digest.hexdigest()[:16]
 
 
@@ -102,7 +106,7 @@ def _user() -> int:
 
 
 def _is_ours(path: Path) -> bool:
-    """Make the directory; accept it if we can write there and nobody else can (it holds code that we run)."""
+    """Make the directory; accept it only if this user, and no other, can write there: it holds code that is run."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.mkdir(mode=0o700, exist_ok=True)

@@ -1,4 +1,6 @@
-"""Least common generalizations by their closed form (ALGORITHMS B; clump.txt, Definitions 1 and 2).
+"""Least common generalizations (LCG) by their closed form.
+
+Milani Fard & Wang, SECRYPT 2010, Definitions 1 and 2; the closed form is derived in docs/papers/clump.md.
 
 Let c_t(v) be the items of t inside the subtree of v. Then t' generalizes t if and only if c_t' <= c_t at every
 node, so the LCG of a set of rows has m(v) = min over t of c_t(v), that is ``m(v) - sum of m over v's children``
@@ -10,8 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from incrowd.core.types import Ints32, Ints64
 from incrowd.kernels.arrays import Rows, Tree
 from incrowd.kernels.jit import helper, kernel
 
@@ -24,9 +26,6 @@ __all__ = [
     "keep_common",
     "taken_rows",
 ]
-
-Ints32 = npt.NDArray[np.int32]
-Ints64 = npt.NDArray[np.int64]
 
 
 class AncestorRows(NamedTuple):
@@ -59,7 +58,7 @@ def ancestor_rows(rows: Rows, tree: Tree) -> AncestorRows:
 
 @kernel
 def taken_rows(ancestors: AncestorRows, rows: Ints64) -> AncestorRows:
-    """Return some of the rows, side by side: whoever works on them alone finds them in the cache."""
+    """Copy some of the rows into arrays of their own, so that work on them alone stays in the cache."""
     start = np.zeros(len(rows) + 1, np.int64)
     for i in range(len(rows)):
         start[i + 1] = start[i] + ancestors.start[rows[i] + 1] - ancestors.start[rows[i]]
@@ -73,12 +72,12 @@ def taken_rows(ancestors: AncestorRows, rows: Ints64) -> AncestorRows:
 
 @helper
 def _walk(rows: Rows, tree: Tree, row: int, node: Ints32, count: Ints32, first: int) -> int:
-    """Write a row's nodes and counts from position `first` on (if there is room at all); return how many.
+    """Write a row's nodes and counts from position `first` on (only count them if there is no room); return how many.
 
-    The leaves are in order, so the way down to each shares its beginning with the way to the one before.
+    The leaves are in order, so the path to each shares its beginning with the path to the one before.
     """
     filled, before = 0, -1
-    open_at = np.empty(len(tree.way), np.int64)  # where the nodes of the present way stand
+    open_at = np.empty(len(tree.way), np.int64)  # positions of the nodes of the current path
     for at in range(rows.start[row], rows.start[row + 1]):
         leaf = rows.leaf[at]
         for depth in range(tree.depth[tree.leaf_nodes[leaf]] + 1):
@@ -98,7 +97,7 @@ def _walk(rows: Rows, tree: Tree, row: int, node: Ints32, count: Ints32, first: 
 def keep_common(
     node: Ints32, count: Ints32, first: int, length: int, ancestors: AncestorRows, row: int
 ) -> int:
-    """Lower the counts at ``first .. first + length - 1`` to those of a row as well; return what length is left."""
+    """Lower the counts at ``first .. first + length - 1`` to at most those of a row; return the new length."""
     at, stop = ancestors.start[row], ancestors.start[row + 1]
     kept = first
     for i in range(first, first + length):
@@ -116,7 +115,7 @@ def keep_common(
 def _to_copies(tree: Tree, node: Ints32, count: Ints32, length: int) -> int:
     """Turn the least counts of a set into copies of nodes, in place; return how many nodes have any.
 
-    The parent of a node with items below it has them too, so it stands somewhere before the node.
+    The parent of a node with items below it has them too, so it is listed before the node.
     """
     way = np.empty(len(tree.way), np.int64)
     for i in range(length):

@@ -1,17 +1,17 @@
-"""How unlike two users are: the distance Ds (semantic-microaggregation.txt, equations 1 to 4).
+"""The semantic distance Ds of two users (Batet et al., Information Sciences 2013, equations 1 to 4).
 
-A user is a bag of categories, which are any nodes of a tree. T(c) is c with all above it but the root, so |T(c)| is the
-depth of c and |T(a) n T(b)| that of their lowest common ancestor:
+A user is a bag of categories, which are any nodes of a tree. T(c) is c with its ancestors, without the root, so |T(c)|
+is the depth of c and |T(a) n T(b)| that of their lowest common ancestor:
 
     delta(a, b) = 1 - l / n   with l = depth(lca), n = |T(a) u T(b)| = depth(a) + depth(b) - l.
 
-The root has an empty T: delta is 0 between it and itself, 1 between it and anything else. Nothing is like an empty bag:
-delta to it is 1, and two empty bags have distance 0.
+The root has an empty T: delta is 0 between it and itself, 1 between it and anything else. The distance to an
+empty bag is 1, and two empty bags have distance 0.
 
 Deltas are whole multiples of 1 / scale, where scale is a common multiple of all n that can occur, as long as sums fit 64
 bits (they do down to depth 18 with 15,000 categories for the two users together; beyond, the largest n are rounded,
 by less than 2^-27 each). Ds is rounded once, correctly, to whole multiples of 2^-30. So sums do not depend on their order,
-equal distances are equal numbers, and every machine finds the same.
+equal distances are equal numbers, and results are the same on every machine.
 
 Work: for one user, the least delta of every node to the user's categories comes from a sweep over the tree. The
 distances from all others to that user are then sums of look-ups.
@@ -26,21 +26,19 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from incrowd.core.ragged import take_lists
+from incrowd.core.types import Ints32, Ints64
 from incrowd.kernels.jit import helper, kernel
-from incrowd.lists import gathered
 
 __all__ = ["UNIT", "Categories", "Scale", "delta", "distances", "scale_for", "taken", "weights"]
 
-Ints32 = npt.NDArray[np.int32]
-Ints64 = npt.NDArray[np.int64]
 
 UNIT = 1 << 30  # a distance of 1
 ROOM = 1 << 61  # no sum of deltas gets larger, so that twice a remainder fits 64 bits as well
 NOWHERE = np.iinfo(np.int32).max
 TILE = 64  # rows that a thread takes at a time
-LANES = 8  # users whose sums are made together: what a node has for them is one line of the cache
+LANES = 8  # users whose sums are computed together: a node's values for them fill one cache line
 
 
 class Categories(NamedTuple):
@@ -52,7 +50,7 @@ class Categories(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """What a delta of 1 is as a whole number; its quotient and remainder by each n from 1 on."""
+    """A delta of 1 as a whole number, and its quotient and remainder by each n from 1 on."""
 
     one: int
     quotient: Ints64
@@ -67,10 +65,10 @@ class Space(NamedTuple):
     deepest: Ints32
 
 
-class Room(NamedTuple):
-    """Room to work, of each node: the least depth of a category below it, its line in ``best``, its least deltas.
+class Workspace(NamedTuple):
+    """Working arrays, per node: the least depth of a category below it, its row in ``best``, its least deltas.
 
-    A line belongs to a node with categories at or below it: the least delta for each depth of a node whose lowest
+    A row belongs to a node with categories at or below it: the least delta for each depth of a node whose lowest
     ancestor of that kind it is.
     """
 
@@ -82,7 +80,7 @@ class Room(NamedTuple):
 
 def taken(users: Categories, rows: Ints64) -> Categories:
     """Return the bags of some users, in that order."""
-    start, source = gathered(users.start, rows)
+    start, source = take_lists(users.start, rows)
     return Categories(start, users.node[source], users.times[source])
 
 
@@ -92,7 +90,7 @@ def weights(users: Categories) -> Ints64:
 
 
 def scale_for(weight: int, depth: int) -> Scale:
-    """Return a scale in which `weight` deltas of nodes down to a depth add up; exact for as many n as there is room for."""
+    """Return a scale in which `weight` deltas of nodes down to a depth add up; exact for as many n as fit."""
     one, limit = 1, ROOM // max(weight, 1)
     for n in range(2, 2 * depth + 1):
         if math.lcm(one, n) > limit:
@@ -142,7 +140,7 @@ def distances(users: Categories, parent: Ints32, depth: Ints32, others: Categori
 def _pruned(
     users: Categories, others: Categories, parent: Ints32, depth: Ints32
 ) -> tuple[Categories, Categories, Space]:
-    """Keep the nodes that occur and those above them, numbered anew in pre-order."""
+    """Keep the nodes that occur and those above them, renumbered in pre-order."""
     occurs = np.zeros(len(parent), dtype=np.bool_)
     occurs[0] = True
     frontier = np.unique(np.concatenate((users.node, others.node)))
@@ -168,7 +166,7 @@ def _deepest(parent: Ints32, depth: Ints32) -> Ints32:
 
 
 def _each_tile(rows: int, work: Callable[[int, int], None]) -> None:
-    """Do the work on ranges of rows on all cores; ranges do not touch each other's results."""
+    """Run the work on ranges of rows on all cores; ranges write to separate results."""
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         list(threads.map(lambda first: work(first, min(first + TILE, rows)), range(0, rows, TILE)))
 
@@ -189,7 +187,7 @@ def _sums_toward(
     for user in range(first, stop):
         longest = max(longest, users.start[user + 1] - users.start[user])
     lines = min(nodes, longest * space.deepest[0] + 1)
-    room = Room(
+    work = Workspace(
         np.full(nodes, NOWHERE, np.int32),
         np.zeros(nodes, np.int32),
         np.zeros((nodes, LANES), np.int64),
@@ -198,8 +196,8 @@ def _sums_toward(
     for begin in range(first, stop, LANES):
         together = min(LANES, stop - begin)
         for lane in range(together):
-            _spread(users, begin + lane, space, scale, room, lane)
-        _add_up(others, room.least, sums, begin, together)
+            _spread(users, begin + lane, space, scale, work, lane)
+        _add_up(others, work.least, sums, begin, together)
 
 
 @helper
@@ -218,38 +216,38 @@ def _add_up(others: Categories, least: Ints64, sums: Ints64, begin: int, togethe
 
 
 @helper
-def _spread(users: Categories, user: int, space: Space, scale: Scale, room: Room, lane: int) -> None:
+def _spread(users: Categories, user: int, space: Space, scale: Scale, work: Workspace, lane: int) -> None:
     """Find the least delta of every node to a user's categories and write it into a lane.
 
-    On the way up from a node, each ancestor with a category below it offers the delta that the least deep of those
-    has; where their lowest common ancestor is lower still, a lower ancestor offers less. All nodes that hang at the
-    same ancestor without passing another meet the same offers, and differ in nothing but their depth.
+    Each ancestor of a node with a category below it gives a candidate: the delta to the shallowest of those. Where the
+    lowest common ancestor is lower still, a lower ancestor gives a smaller candidate. All nodes with the same lowest
+    such ancestor have the same candidates and differ only in their depth.
     """
     if users.start[user] == users.start[user + 1]:
         for node in range(len(space.parent)):
-            room.least[node, lane] = scale.one
+            work.least[node, lane] = scale.one
         return
     for at in range(users.start[user], users.start[user + 1]):
         node = users.node[at]
         depth = space.depth[node]
-        while node >= 0 and room.low[node] > depth:
-            room.low[node] = depth
+        while node >= 0 and work.low[node] > depth:
+            work.low[node] = depth
             node = space.parent[node]
     lines = 0
     for node in range(len(space.parent)):
         above, depth = space.parent[node], space.depth[node]
-        if room.low[node] == NOWHERE:
-            room.line[node] = room.line[above]
+        if work.low[node] == NOWHERE:
+            work.line[node] = work.line[above]
         else:
             for deep in range(depth, space.deepest[node] + 1):
-                offer = delta(scale, deep, room.low[node], depth)
+                offer = delta(scale, deep, work.low[node], depth)
                 if above >= 0:
-                    offer = min(offer, room.best[room.line[above], deep])
-                room.best[lines, deep] = offer
-            room.line[node] = lines
-            room.low[node] = NOWHERE
+                    offer = min(offer, work.best[work.line[above], deep])
+                work.best[lines, deep] = offer
+            work.line[node] = lines
+            work.low[node] = NOWHERE
             lines += 1
-        room.least[node, lane] = room.best[room.line[node], depth]
+        work.least[node, lane] = work.best[work.line[node], depth]
 
 
 @kernel

@@ -3,13 +3,13 @@
 Left nodes have a supply, right nodes a capacity, edges a gain. A matching puts copies on edges, no more than
 either side has; the best one has the largest sum of gains. It may leave anything unmatched.
 
-Left nodes come in one after the other. Each sends its copies along best augmenting ways, which end at a right node
-with free capacity or at a left node that gives copies up. Duals (what a left node's copy is worth, the price of a
-right node) keep ``worth + price - gain`` from falling below 0, so that Dijkstra's search finds those ways, and it
-sees only what is connected and close. All numbers are whole, so ties are ties, and they fall the same way always.
+Left nodes are added one after the other. Each sends its copies along best augmenting paths, which end at a right node
+with free capacity or at a left node that gives copies up. Dual variables (the worth of a left node's copy, the price
+of a right node) keep ``worth + price - gain`` at 0 or above, so that Dijkstra's search finds those paths and visits
+only nodes that are connected and near. All numbers are whole, so ties are exact and always broken the same way.
 
-On it stands the matching of a row with a centre: terms on the left, hyper-terms on the right, an edge where a term is
-relevant to all members.
+The matching of a row with a centre uses it: terms on the left, hyper-terms on the right, an edge where a term is
+relevant to all members of the hyper-term.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from incrowd.core.types import Ints32, Ints64
 from incrowd.kernels.jit import helper, kernel
 from incrowd.kernels.terms import Bags, Centre, Model, Near, Reach, reach_of
 
@@ -26,18 +26,16 @@ __all__ = [
     "Edges",
     "Heap",
     "Matched",
-    "Meeting",
+    "RowMatch",
     "distance_of",
     "extended",
+    "match_row",
     "matched",
     "matching",
-    "meeting",
     "pop_least",
     "push",
 ]
 
-Ints32 = npt.NDArray[np.int32]
-Ints64 = npt.NDArray[np.int64]
 
 NONE = -1
 FAR = np.iinfo(np.int64).max
@@ -60,8 +58,8 @@ class Matched(NamedTuple):
     flow: Ints64
 
 
-class Meeting(NamedTuple):
-    """The distance between a row and a centre, and the centre that comes of it."""
+class RowMatch(NamedTuple):
+    """The distance between a row and a centre, and the centre after the row joined."""
 
     distance: int
     centre: Centre
@@ -76,11 +74,11 @@ class Heap(NamedTuple):
 
 
 class Search(NamedTuple):
-    """The matching so far, its duals, and the ways of the present search.
+    """The matching so far, its dual variables, and the paths of the current search.
 
     Of each edge: ``flow`` (copies on it), ``left``, and ``after`` (the next edge at the same right node). Of each
     left node: ``worth``; of each right node: ``price``, ``free`` (capacity left), ``first`` (its first edge).
-    ``far`` and ``way`` tell how far a node is and by which edge it was reached; ``lefts`` and ``rights`` list the
+    ``far`` and ``way`` are a node's distance and the edge by which it was reached; ``lefts`` and ``rights`` list the
     nodes reached, and ``number`` how many there are; ``waiting`` are full right nodes by distance.
     """
 
@@ -149,9 +147,9 @@ def _begun(edges: Edges, capacity: Ints64) -> Search:
 
 @helper
 def _best_way(edges: Edges, search: Search, root: int) -> tuple[int, int]:
-    """Find the best augmenting way from a left node and adjust the duals to it; return where it ends.
+    """Find the best augmenting path from a left node and adjust the duals to it; return where it ends.
 
-    That is a left node (the root itself: its copies had better stay unmatched) or a right node; the other is -1.
+    The end is a left node (the root itself: its copies stay unmatched) or a right node; the other is -1.
     """
     best, end_left, end_right = search.worth[root], root, NONE
     search.far_left[root], search.lefts[0], search.number[LEFTS] = 0, root, 1
@@ -197,7 +195,7 @@ def _reach_rights(edges: Edges, search: Search, left: int, best: int) -> int:
 
 @helper
 def _reach_lefts(search: Search, right: int) -> None:
-    """Go from a full right node to the left nodes that fill it: that costs nothing."""
+    """Go from a full right node to the left nodes that fill it, at no cost."""
     edge = search.first[right]
     while edge != NONE:
         left = search.left[edge]
@@ -210,7 +208,7 @@ def _reach_lefts(search: Search, right: int) -> None:
 
 @helper
 def _adjust(search: Search, best: int) -> None:
-    """Make the edges of the best way tight, and forget how far nodes were."""
+    """Make the edges of the best path tight, and reset the distances."""
     for i in range(search.number[LEFTS]):
         left = search.lefts[i]
         search.worth[left] -= max(0, best - search.far_left[left])
@@ -224,7 +222,7 @@ def _adjust(search: Search, best: int) -> None:
 
 @helper
 def _send(edges: Edges, search: Search, root: int, end_left: int, end_right: int, most: int) -> int:
-    """Send as many copies along the way as it can take, at most `most`; return how many."""
+    """Send as many copies along the path as fit, at most `most`; return how many."""
     copies = most if end_right == NONE else min(most, search.free[end_right])
     left, right = end_left, end_right
     while left != root:
@@ -247,15 +245,15 @@ def _send(edges: Edges, search: Search, root: int, end_left: int, end_right: int
 
 
 @kernel
-def meeting(bags: Bags, row: int, near: Near, centre: Centre, model: Model) -> Meeting:
+def match_row(bags: Bags, row: int, near: Near, centre: Centre, model: Model) -> RowMatch:
     """Match one row with a centre; its hyper-terms come out in the order of the row's terms."""
     terms = len(near.start) - 1
     reach = reach_of(near, centre, model, np.zeros(terms, np.int64), np.full(terms, NONE, np.int32))
     pairs = matched(bags, row, centre, reach)
-    length = np.zeros(1, np.int64)  # an array: to the compiler a plain 0 is a type of its own
+    length = np.zeros(1, np.int64)  # an array, because the compiler gives a literal 0 a type of its own
     for at in range(bags.start[row], bags.start[row + 1]):
         length[0] += bags.times[at]
-    return Meeting(distance_of(pairs, length[0], reach), extended(pairs, centre))
+    return RowMatch(distance_of(pairs, length[0], reach), extended(pairs, centre))
 
 
 @helper
@@ -304,9 +302,9 @@ def distance_of(pairs: Matched, length: int, reach: Reach) -> int:
 
 @helper
 def extended(pairs: Matched, centre: Centre) -> Centre:
-    """Return the centre with a row: matched hyper-terms grow by a term, all else is suppressed.
+    """Return the centre after a row joined: matched hyper-terms grow by a term, the others are suppressed.
 
-    They are in the order of the row's terms, those of one term in the order in which they were.
+    Hyper-terms are in the order of the row's terms; those of one term keep their order.
     """
     edges, flow, number, size = pairs.edges, pairs.flow, 0, centre.member.shape[1]
     for edge in range(len(flow)):
@@ -359,5 +357,5 @@ def pop_least(heap: Heap) -> int:
 
 @helper
 def _before(heap: Heap, at: int, key: int, node: int) -> bool:
-    """Tell whether the entry at a place comes before another."""
+    """Return whether the entry at a place comes before another."""
     return bool(heap.key[at] < key or (heap.key[at] == key and heap.node[at] < node))

@@ -1,9 +1,11 @@
-"""Terms and hyper-terms: what is relevant to them and what stands for them (ssc.txt, sections III-A and IV-B).
+"""Terms and hyper-terms of SSC: which terms are relevant to them, and which term represents them.
+
+Liu & Wang, ICDM 2010, sections III-A and IV-B.
 
 Terms are the leaves that occur, numbered 0, 1, ... in pre-order. The distance of two is the length of the path
-between them: ``far[i] + far[j] - 2 * far[lca(i, j)]``, where far is the length of the path from the root. Edges
-may have any length from 0 on, so two different terms may have distance 0. A hyper-term is a bag of terms, one from
-each row of a cluster; a cluster's centre is a bag of those.
+between them, ``root_distance[i] + root_distance[j] - 2 * root_distance[lca(i, j)]``. Edges may have any length of at
+least 0, so two different terms may have distance 0. A hyper-term is a bag of terms, one from each row of a cluster; a
+cluster's centre is a bag of hyper-terms.
 """
 
 from __future__ import annotations
@@ -11,8 +13,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from incrowd.core.types import Bools, Ints32, Ints64
 from incrowd.kernels.arrays import first_at_least
 from incrowd.kernels.jit import helper, kernel
 
@@ -25,21 +27,18 @@ __all__ = [
     "Pool",
     "Reach",
     "Typical",
+    "clear_reach",
     "count_near",
     "first_centre",
-    "forget",
     "list_near",
     "lower_bounds",
     "paths_to",
-    "pooled",
+    "pool_centres",
     "reach_of",
-    "replaced",
+    "replace_centre",
     "typical_terms",
 ]
 
-Ints32 = npt.NDArray[np.int32]
-Ints64 = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 NONE = -1
 NOWHERE = np.iinfo(np.int32).max
@@ -64,27 +63,27 @@ class Near(NamedTuple):
 class Paths(NamedTuple):
     """A tree in pre-order and the terms in it.
 
-    ``parent``, ``end`` (the subtree of v is ``v .. end[v] - 1``) and ``far`` are of each node; ``node`` is each
-    term's, ascending; ``term`` is each node's, or -1; ``least`` is the least ``far`` of a term below each node.
+    ``parent``, ``end`` (the subtree of v is ``v .. end[v] - 1``) and ``root_distance`` are of each node; ``node`` is each
+    term's, ascending; ``term`` is each node's, or -1; ``least`` is the least ``root_distance`` of a term below each node.
     """
 
     parent: Ints32
     end: Ints32
-    far: Ints32
+    root_distance: Ints32
     node: Ints32
     term: Ints32
     least: Ints32
 
 
 class Typical(NamedTuple):
-    """What stands for each bag: the term closest to the others (-1: none is allowed), and the lowest node above all."""
+    """The representatives of each bag: the term closest to the others (-1: none is allowed), and the lowest node above all."""
 
     term: Ints32
     node: Ints32
 
 
 class Model(NamedTuple):
-    """What is unmatched costs ``omega`` for each row it concerns; 0: nothing, but as much as possible is matched.
+    """An unmatched term costs ``omega`` for each row it concerns; 0: it costs nothing, and as many pairs as possible are matched.
 
     ``widest`` is the largest distance of relevant terms.
     """
@@ -134,13 +133,13 @@ class Pool(NamedTuple):
     term: Ints32
 
 
-def paths_to(parent: Ints32, end: Ints32, far: Ints32, node: Ints32) -> Paths:
+def paths_to(parent: Ints32, end: Ints32, root_distance: Ints32, node: Ints32) -> Paths:
     """Return the paths of a tree in pre-order to the terms at some of its leaves (`node`, ascending)."""
     term = np.full(len(parent), NONE, dtype=np.int32)
     term[node] = np.arange(len(node), dtype=np.int32)
-    least = np.where(term >= 0, far, NOWHERE).astype(np.int32)
+    least = np.where(term >= 0, root_distance, NOWHERE).astype(np.int32)
     _raise_least(parent, least)
-    return Paths(parent, end, far, node, term, least)
+    return Paths(parent, end, root_distance, node, term, least)
 
 
 @kernel
@@ -155,7 +154,7 @@ def count_near(paths: Paths, eps: int, most: int) -> Ints64:
     """Return where the list of each term begins, and their end.
 
     Counting stops once there are more than `most` pairs: then the last number is above `most`, and the lists must
-    not be asked for.
+    not be made.
     """
     start = np.zeros(len(paths.node) + 1, np.int64)
     nothing = np.empty(0, np.int32)
@@ -178,15 +177,15 @@ def list_near(paths: Paths, eps: int, start: Ints64) -> Near:
 
 @helper
 def _scan(paths: Paths, eps: int, term: int, near: Ints32, distance: Ints32, first: int) -> int:
-    """Write the terms within eps from position `first` on (if there is room at all); return how many.
+    """Write the terms within eps from position `first` on (only count them if there is no room); return how many.
 
     One scan in pre-order below the highest node over which another term may be close enough. `above` is the lowest
-    node over both the term and the scanned one; a subtree is left out if even its least far term is too far.
+    node over both the term and the scanned one; a subtree is skipped if even its nearest term is too far.
     """
     home = paths.node[term]
     above, up = home, paths.parent[home]
-    while up >= 0 and paths.far[home] - paths.far[up] <= eps:
-        if paths.least[up] <= eps - paths.far[home] + 2 * paths.far[up]:
+    while up >= 0 and paths.root_distance[home] - paths.root_distance[up] <= eps:
+        if paths.least[up] <= eps - paths.root_distance[home] + 2 * paths.root_distance[up]:
             above = up
         up = paths.parent[up]
     here, stop, found = above, paths.end[above], 0
@@ -195,22 +194,22 @@ def _scan(paths: Paths, eps: int, term: int, near: Ints32, distance: Ints32, fir
             above = paths.parent[above]
         if here <= home < paths.end[here]:
             above = here
-        apart = paths.far[home] - 2 * paths.far[above]
+        apart = paths.root_distance[home] - 2 * paths.root_distance[above]
         if above != here and paths.least[here] > eps - apart:
             here = paths.end[here]
             continue
         if paths.term[here] >= 0:
             if len(near):
                 near[first + found] = paths.term[here]
-                distance[first + found] = paths.far[here] + apart
+                distance[first + found] = paths.root_distance[here] + apart
             found += 1
         here += 1
     return found
 
 
 @kernel
-def typical_terms(paths: Paths, start: Ints64, term: Ints32, allowed: Flags) -> Typical:
-    """Return what stands for each bag ``term[start[b]:start[b + 1]]``, which is not empty.
+def typical_terms(paths: Paths, start: Ints64, term: Ints32, allowed: Bools) -> Typical:
+    """Return the representatives of each bag ``term[start[b]:start[b + 1]]``, which is not empty.
 
     Its medoid is the member with the least sum of distances to all members, among those that are `allowed` (a flag
     for each term); of equals the first. -1 where no member is allowed.
@@ -235,7 +234,11 @@ def typical_terms(paths: Paths, start: Ints64, term: Ints32, allowed: Flags) -> 
 @helper
 def _distance(paths: Paths, one: int, other: int) -> int:
     """Return the length of the path between two nodes."""
-    distance: int = paths.far[one] + paths.far[other] - 2 * paths.far[_common(paths, one, other)]
+    distance: int = (
+        paths.root_distance[one]
+        + paths.root_distance[other]
+        - 2 * paths.root_distance[_common(paths, one, other)]
+    )
     return distance
 
 
@@ -259,9 +262,9 @@ def first_centre(bags: Bags, row: int) -> Centre:
 
 @helper
 def reach_of(near: Near, centre: Centre, model: Model, best: Ints64, first: Ints32) -> Reach:
-    """Return what the centre's hyper-terms gain from terms; `best` and `first` are room for it.
+    """Return what the centre's hyper-terms gain from terms; `best` and `first` are working arrays.
 
-    Gains that are not above 0 are left out: such a pair had better stay unmatched.
+    Gains of 0 or less are left out: such a pair is better left unmatched.
     """
     hypers, size = centre.member.shape
     total, room = 0, 0
@@ -270,7 +273,7 @@ def reach_of(near: Near, centre: Centre, model: Model, best: Ints64, first: Ints
         term = centre.member[hyper, 0]
         room += near.start[term + 1] - near.start[term]
     charge = size * model.omega
-    # An augmenting way passes each hyper-term once, so in the maximum model this outweighs all it can add.
+    # An augmenting path passes each hyper-term once, so in the maximum model this outweighs all it can add.
     full = 2 * charge if model.omega > 0 else hypers * size * model.widest + 1
     term, after = np.empty(room, np.int32), np.empty(room, np.int32)
     which, gain = np.empty(room, np.int32), np.empty(room, np.int64)
@@ -315,14 +318,14 @@ def _relevant(near: Near, members: Ints32, term: Ints32, weight: Ints64) -> int:
 
 
 @helper
-def forget(reach: Reach) -> None:
-    """Empty the room that a reach was written in."""
+def clear_reach(reach: Reach) -> None:
+    """Clear the working arrays of a reach."""
     for i in range(len(reach.term)):
         reach.best[reach.term[i]], reach.first[reach.term[i]] = 0, NONE
 
 
-def pooled(centres: list[Centre]) -> Pool:
-    """Return all centres in one."""
+def pool_centres(centres: list[Centre]) -> Pool:
+    """Return all centres in one set of arrays."""
     number = np.array([len(centre.times) for centre in centres], dtype=np.int64)
     size = np.array([centre.member.shape[1] for centre in centres], dtype=np.int64)
     stop = np.cumsum(number)
@@ -332,8 +335,8 @@ def pooled(centres: list[Centre]) -> Pool:
     return Pool(stop - number, stop, size, first, times, term)
 
 
-def replaced(pool: Pool, cluster: int, centre: Centre) -> Pool:
-    """Return the centres with a cluster's replaced; what it was stays behind unused."""
+def replace_centre(pool: Pool, cluster: int, centre: Centre) -> Pool:
+    """Return the centres with one cluster's replaced; the old one stays in the arrays, unused."""
     pool.start[cluster] = len(pool.times)
     pool.stop[cluster] = len(pool.times) + len(centre.times)
     pool.size[cluster] += 1
@@ -347,16 +350,16 @@ def replaced(pool: Pool, cluster: int, centre: Centre) -> Pool:
 
 @kernel
 def lower_bounds(bags: Bags, row: int, near: Near, model: Model, pool: Pool) -> Ints64:
-    """Return what a row's distance to each centre is at least.
+    """Return a lower bound of a row's distance to each centre.
 
-    Each hyper-term may have the term that suits it best, or each term the hyper-term; what gains less is the bound.
+    It assumes the best term for each hyper-term, or the best hyper-term for each term, whichever gains less.
     """
     terms, first, stop = len(near.start) - 1, bags.start[row], bags.start[row + 1]
     closest, best = np.full(terms, NOWHERE, np.int32), np.full(terms, NONE, np.int64)
     length = 0
     for at in range(first, stop):
         length += bags.times[at]
-        best[bags.term[at]] = 0  # -1 are terms that the row lacks
+        best[bags.term[at]] = 0  # -1 marks terms that the row lacks
         for i in range(near.start[bags.term[at]], near.start[bags.term[at] + 1]):
             closest[near.term[i]] = min(closest[near.term[i]], near.distance[i])
     bound = np.empty(len(pool.size), np.int64)

@@ -1,32 +1,62 @@
-"""Words to items, and tokens to the compressed rows of transactions."""
+"""Maps queries to words, words to items, and tokens to the compressed rows of transactions."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from incrowd.core.types import Ints32, Ints64
+from incrowd.errors import BadInputError, nearest
+from incrowd.logs.tokens import one_word_each
 from incrowd.taxonomy.concepts import Knowledge, find_concepts
-from incrowd.taxonomy.wordnet import wordnet_tree
-from incrowd.text.words import LISTED, OTHER, STOP, TERM, UNLISTED, Nouns, find_nouns, find_terms
+from incrowd.taxonomy.sources.wordnet import wordnet_tree
+from incrowd.text.words import (
+    LISTED,
+    OTHER,
+    STOP,
+    TERM,
+    UNLISTED,
+    Nouns,
+    find_nouns,
+    find_terms,
+    normalise,
+    split_terms,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable, Mapping
 
     from incrowd.logs.store import Store
     from incrowd.taxonomy import Taxonomy
 
-__all__ = ["KINDS", "LOOKUPS", "CompressedRows", "compress", "count_kinds", "look_up_words"]
+__all__ = [
+    "ITEMS",
+    "WHOLE_QUERIES",
+    "WORD_ITEMS",
+    "CompressedRows",
+    "Lookup",
+    "choose_items",
+    "compress",
+    "count_kinds",
+    "look_up_words",
+    "lookup_of",
+    "named_by_kind",
+    "words_of",
+]
 
-Ints64 = npt.NDArray[np.int64]
-Ints32 = npt.NDArray[np.int32]
 
-LOOKUPS: dict[str, Callable[[pa.StringArray], Nouns]] = {"nouns": find_nouns, "terms": find_terms}
-KINDS = {LISTED: "listed", UNLISTED: "unlisted", OTHER: "other", STOP: "stop", TERM: "term"}
+Lookup = Callable[[pa.StringArray], pa.Table]
+_FINDERS = {"nouns": find_nouns, "terms": find_terms}
+WORD_ITEMS = tuple(_FINDERS)
+WHOLE_QUERIES = ("queries", "concepts")
+ITEMS = (*WORD_ITEMS, *WHOLE_QUERIES, "raw")
+_KINDS = {LISTED: "listed", UNLISTED: "unlisted", OTHER: "other", STOP: "stop", TERM: "term"}
 
 _EACH_TEXT_ITSELF = f"""
     CREATE OR REPLACE TABLE meanings AS SELECT DISTINCT text, text AS name, {TERM} AS kind FROM words
@@ -44,21 +74,24 @@ _PAIRS = """
     SELECT unit, item FROM tokens JOIN codes USING (word) WHERE unit >= {low} AND unit < {high}
 """
 
-_TEXTS_OF_KINDS = "SELECT kind, count(*) AS number FROM meanings GROUP BY kind ORDER BY kind"
-_OCCURRENCES_OF_KINDS = """
-    SELECT kind, sum(occurrences)::BIGINT AS number
-    FROM words JOIN meanings USING (text) GROUP BY kind ORDER BY kind
+# Counting the texts in `meanings` needs no set of all texts in memory; in `words` one text may occur several times.
+_KINDS_OF_WORDS = """
+    SELECT kind, words, occurrences
+    FROM (SELECT kind, count(*) AS words FROM meanings GROUP BY kind) JOIN (
+        SELECT kind, sum(occurrences)::BIGINT AS occurrences
+        FROM words JOIN meanings USING (text) GROUP BY kind
+    ) USING (kind)
 """
 
-# Sorting in memory is much faster than grouping in the database. So many at a time keep memory bounded: each takes
-# some 40 bytes, and the database has its own share. Every time costs a look at all tokens and a table of all words.
+# Sorting in memory is much faster than grouping in the database. This many at a time keep memory bounded: each takes
+# some 40 bytes, and the database has its own share. Each pass reads all tokens and a table of all words.
 _OCCURRENCES_AT_ONCE = 16_000_000
 _MEMORY_FOR_EACH = 512
 
 
 @dataclass(frozen=True, eq=False)
 class CompressedRows:
-    """The arrays of transactions: see `incrowd.transactions.Transactions`."""
+    """The arrays of transactions: see `incrowd.core.transactions.Transactions`."""
 
     indptr: Ints64
     items: Ints32
@@ -68,53 +101,76 @@ class CompressedRows:
     people: pa.StringArray | None
 
 
-def look_up_words(store: Store, items: str, knowledge: Taxonomy | None = None) -> None:
-    """Make the table `meanings` (text, name, kind): the item that each distinct text stands for, or null.
+def choose_items(chosen: str | None, *, is_baskets: bool) -> str:
+    """Return the chosen kind of items, or the default of the input; refuse a kind that the input does not have."""
+    fitting, what = (ITEMS[-1:], "baskets") if is_baskets else (ITEMS[:-1], "a query log")
+    if chosen is not None and chosen not in fitting:
+        raise BadInputError(
+            f"items must be one of {', '.join(fitting)} for {what} (got '{chosen}'){nearest(chosen, fitting)}"
+        )
+    return chosen or fitting[0]
 
-    A query that means several concepts has a row for each; one that means none stands for itself.
+
+def words_of(queries: pa.StringArray, items: str) -> pa.ListArray:
+    """Return the texts of each query that are looked up for items: the query itself, or its words."""
+    texts = normalise(queries)
+    return one_word_each(texts) if items in WHOLE_QUERIES else split_terms(texts)
+
+
+def lookup_of(items: str, tree: Taxonomy | None = None) -> Lookup | None:
+    """Return the function that maps distinct texts to items; None where each text is an item unchanged.
+
+    It gives rows of text, name (null where the text is left out) and kind. Concepts are looked for in a tree that is not
+    fitted to any data, WordNet if none is given: a query that means several has a row for each, and one that means none
+    stands for itself.
     """
     if items == "concepts":
-        _look_up_concepts(store, knowledge)
-        return
-    if items not in LOOKUPS:
+        return partial(_concepts_of, knowledge=Knowledge.of(tree or wordnet_tree()))
+    return partial(_nouns_of, find=_FINDERS[items]) if items in _FINDERS else None
+
+
+def _nouns_of(texts: pa.StringArray, *, find: Callable[[pa.StringArray], Nouns]) -> pa.Table:
+    found = find(texts)
+    return pa.table({"text": texts, "name": found.item, "kind": found.kind})
+
+
+def _concepts_of(texts: pa.StringArray, *, knowledge: Knowledge) -> pa.Table:
+    found = find_concepts(texts, knowledge)
+    understood = np.repeat(np.arange(len(texts)), np.diff(found.start))
+    unknown = np.flatnonzero(np.diff(found.start) == 0)
+    names = pa.concat_arrays([knowledge.tree.labels_of(found.node), texts.take(pa.array(unknown))])
+    kinds = np.repeat(np.array([LISTED, UNLISTED], dtype=np.int8), [len(understood), len(unknown)])
+    whose = texts.take(pa.array(np.concatenate((understood, unknown))))
+    return pa.table({"text": whose, "name": names, "kind": kinds})
+
+
+def named_by_kind(rows: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Return the counts of each kind (`kind`, `words`, `occurrences`) under the names of a summary."""
+    ordered = sorted(rows, key=lambda row: row["kind"])
+    return {
+        f"{_KINDS[row['kind']]}_{what}": row[what] for what in ("words", "occurrences") for row in ordered
+    }
+
+
+def look_up_words(store: Store, lookup: Lookup | None) -> None:
+    """Make the table `meanings` (text, name, kind) of all distinct texts."""
+    if lookup is None:
         store.run(_EACH_TEXT_ITSELF)
         return
     store.run("CREATE OR REPLACE TABLE meanings (text VARCHAR, name VARCHAR, kind TINYINT)")
     for batch in store.batches("SELECT DISTINCT text FROM words"):
-        texts = batch.column("text")
-        found = LOOKUPS[items](texts)
-        store.insert("meanings", pa.table({"text": texts, "name": found.item, "kind": found.kind}))
-
-
-def _look_up_concepts(store: Store, knowledge: Taxonomy | None) -> None:
-    tree = knowledge or wordnet_tree()
-    store.run("CREATE OR REPLACE TABLE meanings (text VARCHAR, name VARCHAR, kind TINYINT)")
-    known = Knowledge.of(tree)
-    for batch in store.batches("SELECT DISTINCT text FROM words"):
-        texts = batch.column("text").cast(pa.string())
-        found = find_concepts(texts, known)
-        understood = np.repeat(np.arange(len(texts)), np.diff(found.start))
-        unknown = np.flatnonzero(np.diff(found.start) == 0)
-        names = pa.concat_arrays([tree.labels_of(found.node), texts.take(pa.array(unknown))])
-        kinds = np.repeat(np.array([LISTED, UNLISTED], dtype=np.int8), [len(understood), len(unknown)])
-        whose = texts.take(pa.array(np.concatenate((understood, unknown))))
-        store.insert("meanings", pa.table({"text": whose, "name": names, "kind": kinds}))
+        store.insert("meanings", lookup(batch.column("text").cast(pa.string())))
 
 
 def count_kinds(store: Store) -> dict[str, int]:
     """Return how many distinct texts and how many occurrences each kind of word has."""
-    counts: dict[str, int] = {}
-    # Each text stands once in `meanings`: counting there needs no set of all texts in memory.
-    for query, what in ((_TEXTS_OF_KINDS, "words"), (_OCCURRENCES_OF_KINDS, "occurrences")):
-        for row in store.table(query).to_pylist():
-            counts[f"{KINDS[row['kind']]}_{what}"] = row["number"]
-    return counts
+    return named_by_kind(store.table(_KINDS_OF_WORDS).to_pylist())
 
 
 def compress(store: Store, *, sessions: bool, progress: Callable[[int, int], None]) -> CompressedRows:
-    """Join `units`, `tokens`, `words` and `meanings` into rows over the sorted vocabulary of what occurs.
+    """Join `units`, `tokens`, `words` and `meanings` into rows over the sorted vocabulary of the items that occur.
 
-    `progress` is told how many parts of how many are done.
+    `progress` is called with the number of parts done and of all parts.
     """
     store.run(_MAKE_VOCABULARY)
     store.run(_MAKE_CODES)
@@ -148,5 +204,4 @@ def _count_pairs(store: Store, low: int, high: int, vocabulary: int) -> tuple[In
 
 
 def _texts(store: Store, sql: str) -> pa.StringArray:
-    column = store.table(sql).column(0).cast(pa.string())
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], pa.string())
+    return store.table(sql).column(0).cast(pa.string()).combine_chunks()

@@ -1,4 +1,4 @@
-"""Files into logs: recognise the format, stream the rows into a temporary database, set bad lines apart."""
+"""Reads files into logs: recognises the format, streams the rows into a temporary database, and rejects bad lines."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incrowd.errors import BadInputError
-from incrowd.logs.baskets import split_baskets
-from incrowd.logs.blocks import BLOCK_BYTES, Block, BlockCutter
-from incrowd.logs.delimited import DelimitedParser
-from incrowd.logs.encoding import UTF8, DecodedStream, Seen
-from incrowd.logs.formats import Layout, choose_format, delimited_layout, json_keys, keyed_layout
-from incrowd.logs.jsonl import JsonParser
+from incrowd.logs.formats.baskets import split_baskets
+from incrowd.logs.formats.blocks import BLOCK_BYTES, Block
+from incrowd.logs.formats.detect import Layout, choose_format, find_layout
+from incrowd.logs.formats.encoding import UTF8, DecodedStream, Seen
+from incrowd.logs.formats.parquet import read_parquet
+from incrowd.logs.formats.rows import Rows, accept
+from incrowd.logs.formats.source import Source
+from incrowd.logs.formats.text import cutter_of, parse_blocks
+from incrowd.logs.input import check_has_rows
 from incrowd.logs.log import Log
-from incrowd.logs.parquet import parquet_columns, read_parquet
 from incrowd.logs.rejects import Rejects
-from incrowd.logs.rows import BLANK_LINE, Rows, accept
-from incrowd.logs.source import Source
 from incrowd.logs.store import Store
 from incrowd.logs.tokens import TokenTable
 
@@ -69,18 +68,15 @@ def read_log(
     Returns
     -------
     Log
-        The log, on disk until it is closed or let go.
+        The log, on disk until it is closed or garbage-collected.
     """
     source = Source(path, encoding)
-    name = choose_format(source, format, columns)
-    if name == "dat" and columns:
-        raise BadInputError("columns cannot be chosen for format dat: it has none")
-    layout = _layout(source, name, columns)
+    layout = find_layout(source, format, columns)
     store = Store(memory)
     try:
         rejects = Rejects(store, keep_text=keep_rejected)
         reader = _Reader(source, layout, store, rejects, progress=progress, block_bytes=block_bytes)
-        return reader.read_baskets() if name == "dat" else reader.read_events()
+        return reader.read_baskets() if layout.format == "dat" else reader.read_events()
     except BaseException:
         store.close()
         raise
@@ -117,18 +113,8 @@ def format_of(
     columns: Mapping[str, str] | None = None,
     encoding: str = UTF8,
 ) -> str:
-    """Return what `read_log` would read a file as, by a look at its first bytes."""
+    """Return the format as which `read_log` would read a file, by its first bytes."""
     return choose_format(Source(path, encoding), format, columns)
-
-
-def _layout(source: Source, name: str, columns: Mapping[str, str] | None) -> Layout:
-    if name == "dat":
-        return Layout("dat", {})
-    if name == "jsonl":
-        return keyed_layout(source, name, json_keys(source), columns)
-    if name == "parquet":
-        return keyed_layout(source, name, parquet_columns(source), columns)
-    return delimited_layout(source, name, columns)
 
 
 class _Reader:
@@ -150,12 +136,7 @@ class _Reader:
         self._rejects = rejects
         self._progress = progress
         self._seen = Seen()
-        self._cutter = BlockCutter(
-            rejects.add,
-            quoted_by=layout.delimiter if layout.quoted else None,
-            width=layout.width,
-            block_bytes=block_bytes,
-        )
+        self._cutter = cutter_of(layout, rejects, block_bytes=block_bytes)
 
     def read_events(self) -> Log:
         """Fill the table `events`."""
@@ -165,10 +146,7 @@ class _Reader:
             table = accept(rows, self._rejects)
             self._store.insert("events", table)
             kept += len(table)
-        if not kept and not self._rejects:
-            raise BadInputError(
-                f"{self._source.name} has no rows, only the names of columns: give a file with records"
-            )
+        check_has_rows(self._source.name, kept, self._rejects.counts)
         return self._log(kept)
 
     def read_baskets(self) -> Log:
@@ -191,28 +169,13 @@ class _Reader:
                 self._cutter.line += len(rows.lines)
                 yield rows
             return
-        parser = (JsonParser if layout.format == "jsonl" else DelimitedParser)(layout, self._rejects)
-        header_to_come = layout.header
-        for block in self._blocks():
-            records = block
-            while header_to_come and len(records):
-                header_to_come = self._is_blank_line(records)
-                records = records.without_first()
-            if len(records):
-                yield from parser.parse(records)
-
-    def _is_blank_line(self, block: Block) -> bool:
-        """Whether the block's first record is blank; if so it is a reject."""
-        blank = not block.data[: int(block.ends[0])].strip()
-        if blank:
-            self._rejects.add(int(block.lines[0]), BLANK_LINE, "")
-        return blank
+        yield from parse_blocks(self._blocks(), layout, self._rejects, header=layout.header)
 
     def _blocks(self) -> Iterator[Block]:
         with self._source.open() as stream:
             self._seen = stream.seen if isinstance(stream, DecodedStream) else self._cutter.seen
             for block in self._cutter.blocks(stream):
-                if self._source.text_size is not None:  # then it may be certain before the end
+                if self._source.text_size is not None:  # then a wrong encoding may be certain before the end
                     self._seen.check(self._source.name, of=self._source.text_size)
                 yield block
                 self._report(stream.stored_bytes_read)
@@ -228,6 +191,7 @@ class _Reader:
             format=self._layout.format,
             store=self._store,
             rejects=self._rejects,
+            rejected=self._rejects.counts,
             lines=self._cutter.line,
             bad_bytes=self._seen.bad,
             has_times=self._layout.has_times,

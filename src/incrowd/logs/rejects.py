@@ -6,22 +6,21 @@ import json
 import os
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from incrowd.folder import appearing, private_file
+from incrowd.core.atomic import atomic_write, private_file
+from incrowd.core.types import Ints64
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy as np
-    import numpy.typing as npt
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from incrowd.logs.store import Store
 
-__all__ = ["Rejects"]
+__all__ = ["Rejects", "write_rejects"]
 
+_SCHEMA = pa.schema([("line", pa.int64()), ("reason", pa.string()), ("text", pa.string())])
 _FLUSH_AT = 50_000
 
 
@@ -31,7 +30,7 @@ class Rejects:
     Parameters
     ----------
     store
-        Where they wait; memory holds only the latest.
+        Where they wait; memory holds only the latest. Without it they wait in memory until they are taken.
     keep_text
         Whether to keep the lines' text too. It is private: by default only numbers and reasons are kept.
 
@@ -41,12 +40,13 @@ class Rejects:
         How many lines were left out for each reason.
     """
 
-    def __init__(self, store: Store, *, keep_text: bool = False) -> None:
+    def __init__(self, store: Store | None = None, *, keep_text: bool = False) -> None:
         self.counts: Counter[str] = Counter()
         self.keep_text = keep_text
         self._store = store
         self._waiting: list[tuple[int, str, str | None]] = []
-        store.run("CREATE TABLE rejects (line BIGINT, reason VARCHAR, text VARCHAR)")
+        if store is not None:
+            store.run("CREATE TABLE rejects (line BIGINT, reason VARCHAR, text VARCHAR)")
 
     def __len__(self) -> int:
         return self.counts.total()
@@ -59,29 +59,36 @@ class Rejects:
         """Leave one line out."""
         self.counts[reason] += 1
         self._waiting.append((line, reason, text if self.keep_text else None))
-        if len(self._waiting) >= _FLUSH_AT:
-            self._flush()
+        if self._store is not None and len(self._waiting) >= _FLUSH_AT:
+            self._store.insert("rejects", self.take())
 
-    def add_many(self, lines: npt.NDArray[np.int64], reason: str, texts: Sequence[str] | None = None) -> None:
+    def add_many(self, lines: Ints64, reason: str, texts: Sequence[str] | None = None) -> None:
         """Leave several lines out for one reason."""
         for index, line in enumerate(lines.tolist()):
             self.add(line, reason, texts[index] if texts else None)
 
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Write one JSON object a line, ordered by line: number and reason, and the text if it was kept (mode 0600)."""
-        self._flush()
-        with appearing(Path(path)) as draft, private_file(draft).open("w", encoding="utf-8") as file:
-            for batch in self._store.batches("SELECT * FROM rejects ORDER BY line, reason"):
-                for row in batch.to_pylist():
-                    kept = row if row["text"] is not None else {"line": row["line"], "reason": row["reason"]}
-                    file.write(json.dumps(kept, ensure_ascii=False) + "\n")
+    def take(self) -> pa.Table:
+        """Return the lines that wait in memory, which then holds none."""
+        waiting, self._waiting = self._waiting, []
+        columns = zip(*waiting, strict=True) if waiting else ([], [], [])
+        arrays = [pa.array(values, field.type) for values, field in zip(columns, _SCHEMA, strict=True)]
+        return pa.table(arrays, schema=_SCHEMA)
 
-    def _flush(self) -> None:
-        if self._waiting:
-            lines, reasons, texts = zip(*self._waiting, strict=True)
-            types = (pa.int64(), pa.string(), pa.string())
-            columns = [
-                pa.array(values, type_) for values, type_ in zip((lines, reasons, texts), types, strict=True)
-            ]
-            self._store.insert("rejects", pa.table(columns, names=["line", "reason", "text"]))
-            self._waiting.clear()
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the lines that wait in the store, ordered by line."""
+        if self._store is not None:
+            self._store.insert("rejects", self.take())
+            for batch in self._store.batches("SELECT * FROM rejects ORDER BY line, reason"):
+                yield from batch.to_pylist()
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the lines to a file (mode 0600), ordered by line; see :func:`write_rejects`."""
+        write_rejects(path, self.rows())
+
+
+def write_rejects(path: str | os.PathLike[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write one JSON object a line (mode 0600): the number, the reason, and the file and the text where they are known."""
+    with atomic_write(Path(path)) as draft, private_file(draft).open("w", encoding="utf-8") as file:
+        for row in rows:
+            known = {name: value for name, value in row.items() if value is not None}
+            file.write(json.dumps(known, ensure_ascii=False) + "\n")

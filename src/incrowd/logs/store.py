@@ -1,4 +1,4 @@
-"""A DuckDB database in a temporary directory: what does not fit in memory waits on the disk."""
+"""A DuckDB database in a temporary directory, which spills to disk what does not fit in memory."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
+from incrowd.core.memory import format_memory, parse_memory
+from incrowd.core.temporary import temporary_directory
 from incrowd.errors import BadInputError
-from incrowd.memory import parse_memory, spell_memory
-from incrowd.temporary import temporary_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,12 +23,12 @@ __all__ = ["Store"]
 _DATABASE_SHARE = 0.2
 _LEAST_DATABASE = 256 * 1024**2
 _BATCH_ROWS = 250_000
-# What to give if it was too little: more than that, and for each byte that came in what a log of 36 million lines took.
+# The memory to suggest if it was too little: a multiple of it, and of the bytes read (as a log of 36 million lines took).
 _MORE, _READING = 1.5, 1.4
 
 
 class Store:
-    """Tables on disk that are deleted with this object, whatever happens.
+    """Tables on disk that are always deleted with this object.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Store:
         self._limit = max(int(self.memory * _DATABASE_SHARE), _LEAST_DATABASE)
         self._given = memory
         self._inserted = 0
-        self._directory = temporary_directory()  # what is spilled there is private
+        self._directory = temporary_directory()  # the spilled data is private
         with self._plain_errors():
             self._connection = self._connect()
 
@@ -60,7 +60,7 @@ class Store:
 
     @property
     def closed(self) -> bool:
-        """Whether the tables are gone."""
+        """Whether the tables were deleted."""
         return self._directory.removed
 
     def close(self) -> None:
@@ -75,9 +75,9 @@ class Store:
             cursor.execute(sql)
 
     def keep_only(self, table: str) -> None:
-        """Delete all tables but one, and give their memory back.
+        """Delete all tables but one, and free their memory.
 
-        The database keeps memory for its next tables; only one that is closed gives it back to the system.
+        The database keeps memory for later tables; only closing it returns the memory to the system.
         """
         file = self._directory.path / f"{table}.parquet"
         quoted = str(file).replace("'", "''")
@@ -122,11 +122,11 @@ class Store:
 
     @contextmanager
     def _plain_errors(self) -> Iterator[None]:
-        """Turn the database's errors into a line that says what to do and quotes no record."""
+        """Turn the database's errors into one line that names the remedy and quotes no record."""
         try:
             yield
         except duckdb.OutOfMemoryException:  # also raised where there is no disk left to spill to
-            enough = spell_memory(max(_MORE * self.memory, _READING * self._inserted))
+            enough = format_memory(max(_MORE * self.memory, _READING * self._inserted))
             raise BadInputError(
                 f"memory of {self._given} is too small for this input: give --memory {enough}, "
                 f"or free space in {tempfile.gettempdir()} (TMPDIR)"

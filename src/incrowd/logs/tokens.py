@@ -1,13 +1,14 @@
-"""Who used which word: the table between texts and transactions, kept in the store."""
+"""The table of units and their words, between texts and transactions, kept in the store."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from incrowd.core.types import Ints32
 
 if TYPE_CHECKING:
     from incrowd.logs.store import Store
@@ -18,8 +19,8 @@ __all__ = ["TokenTable", "one_word_each", "without_empty_words"]
 class TokenTable:
     """Two tables: `tokens` (unit, word) with one row per occurrence, and `words` (word, text, occurrences).
 
-    Texts are numbered batch by batch, so one text may have several numbers: they meet again when the words
-    are looked up. That keeps memory bounded however many texts there are.
+    Texts are numbered batch by batch, so one text may have several numbers; they are joined when the words are looked
+    up. That keeps memory bounded for any number of texts.
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ class TokenTable:
         store.run("CREATE OR REPLACE TABLE tokens (unit INTEGER, word BIGINT)")
         store.run("CREATE OR REPLACE TABLE words (word BIGINT, text VARCHAR, occurrences BIGINT)")
 
-    def add(self, units: npt.NDArray[np.int32], words: pa.ListArray) -> None:
+    def add(self, units: Ints32, words: pa.ListArray) -> None:
         """Append each unit's words, one list for each element of `units`."""
         encoded = words.flatten().dictionary_encode()
         codes = np.array(encoded.indices, dtype=np.int64)
@@ -56,7 +57,7 @@ def one_word_each(texts: pa.StringArray) -> pa.ListArray:
 
 
 def without_empty_words(lists: pa.ListArray) -> pa.ListArray:
-    """Return the lists less their empty words."""
+    """Return the lists without empty words."""
     words = lists.flatten()
     kept = np.array(pc.not_equal(words, ""), dtype=np.bool_)
     kept_before = np.concatenate(([0], np.cumsum(kept, dtype=np.int32)))

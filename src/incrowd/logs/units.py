@@ -1,4 +1,4 @@
-"""Privacy units: who each row of the transactions stands for, and what they asked."""
+"""Privacy units: the person or session that each row of the transactions stands for, and its queries."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
     from incrowd.logs.store import Store
 
-__all__ = ["Unit", "asked_by_unit", "make_units", "parse_unit"]
+__all__ = ["Unit", "make_units", "parse_unit", "queries_by_unit"]
 
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 _LONGEST_GAP = 3650 * 86_400
 _GAP = re.compile(r"(\d{1,9})([smhd]?)", re.ASCII)
 
 # The clicks of one query are one row each, and the same user, time and query: they count once.
-_ASKED_WITH_TIMES = 'SELECT DISTINCT "user", time, query FROM events'
-_ASKED_WITHOUT_TIMES = 'SELECT "user", time, query FROM events'
+_WITH_TIMES = 'SELECT DISTINCT "user", time, query FROM events'
+_WITHOUT_TIMES = 'SELECT "user", time, query FROM events'
 
 # Text is compared byte by byte, which for UTF-8 is the order of code points.
 _USERS = """
@@ -31,8 +31,8 @@ _USERS = """
     SELECT (row_number() OVER (ORDER BY "user") - 1)::INTEGER AS unit, "user" AS owner
     FROM (SELECT DISTINCT "user" FROM events)
 """
-_ASKED_BY_USER = """
-    SELECT unit, query FROM ({asked}) AS asked JOIN units ON asked."user" = units.owner WHERE query <> ''
+_QUERIES_BY_USER = """
+    SELECT unit, query FROM ({events}) AS queries JOIN units ON queries."user" = units.owner WHERE query <> ''
 """
 
 # Rows of the same second are peers in the sum, so they share a visit whatever their order.
@@ -42,7 +42,7 @@ _VISITS = """
     FROM (
         SELECT "user", query, time,
             (time - lag(time, 1, time) OVER (PARTITION BY "user" ORDER BY time) > {gap})::INTEGER AS starts
-        FROM ({asked})
+        FROM ({events})
     )
 """
 _SESSIONS = """
@@ -51,7 +51,7 @@ _SESSIONS = """
         "user" || '#' || visit AS owner, "user", visit
     FROM (SELECT DISTINCT "user", visit FROM visits)
 """
-_ASKED_BY_SESSION = """
+_QUERIES_BY_SESSION = """
     SELECT unit, query FROM visits JOIN units USING ("user", visit) WHERE query <> ''
 """
 
@@ -92,8 +92,8 @@ def parse_unit(text: str) -> Unit:
 def make_units(store: Store, unit: Unit, *, has_times: bool) -> None:
     """Make the table `units` (unit, owner) from the table `events`.
 
-    Units are numbered from 0 by user id (in code point order), then by session. A query that is empty counts
-    as a sign of life: it can hold a session together, and its user is a unit.
+    Units are numbered from 0 by user id (in code point order), then by session. An empty query counts
+    as activity: it can keep a session open, and its user is a unit.
     """
     if unit.gap is None:
         store.run(_USERS)
@@ -102,14 +102,12 @@ def make_units(store: Store, unit: Unit, *, has_times: bool) -> None:
         raise BadInputError(
             "unit session needs times: choose a time column (--columns time=NAME) or unit user"
         )
-    store.run(_VISITS.format(asked=_ASKED_WITH_TIMES, gap=unit.gap))
+    store.run(_VISITS.format(events=_WITH_TIMES, gap=unit.gap))
     store.run(_SESSIONS)
 
 
-def asked_by_unit(store: Store, unit: Unit, *, has_times: bool) -> Iterator[pa.RecordBatch]:
-    """Yield batches of (unit, query) with everything that was asked, in no order."""
+def queries_by_unit(store: Store, unit: Unit, *, has_times: bool) -> Iterator[pa.RecordBatch]:
+    """Yield batches of (unit, query) with all queries, in no order."""
     if unit.gap is not None:
-        return store.batches(_ASKED_BY_SESSION)
-    return store.batches(
-        _ASKED_BY_USER.format(asked=_ASKED_WITH_TIMES if has_times else _ASKED_WITHOUT_TIMES)
-    )
+        return store.batches(_QUERIES_BY_SESSION)
+    return store.batches(_QUERIES_BY_USER.format(events=_WITH_TIMES if has_times else _WITHOUT_TIMES))

@@ -1,4 +1,4 @@
-"""What a method decides: who shares a record with whom, and what that record says."""
+"""The result of a method: classes of rows that share a published record."""
 
 from __future__ import annotations
 
@@ -6,31 +6,34 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from incrowd.claims import SpeaksOf, check_k
+from incrowd.core.claims import SpeaksOf, check_k
+from incrowd.core.ragged import count_distinct
+from incrowd.core.transactions import Transactions
+from incrowd.core.types import Ints32, Ints64
 from incrowd.errors import BadInputError
 from incrowd.kernels.lcg import Generalizations
-from incrowd.lists import count_distinct
-from incrowd.transactions import Transactions
 
-__all__ = ["WITHHELD", "Classes", "Progress", "filled_rows"]
+__all__ = ["WITHHELD", "Classes", "Progress", "check_enough", "filled_rows"]
 
-Ints32 = npt.NDArray[np.int32]
-Ints64 = npt.NDArray[np.int64]
 Progress = Callable[[int, int], None]
 WITHHELD = -1
 
 
 def filled_rows(transactions: Transactions, k: int) -> Ints64:
-    """Return the rows that hold anything, or refuse a k that they cannot give."""
+    """Return the rows that are not empty, or refuse a k that is larger than their number."""
     filled = np.flatnonzero(np.diff(transactions.indptr) > 0)
     people = len(np.unique(transactions.person[filled]))
-    if check_k(k) > people:
-        whose = "records that hold anything" if transactions.people is None else "people who have anything"
-        raise BadInputError(f"k must be at most {people:,}, the number of {whose} (got {k})")
+    check_enough(k, people, by_people=transactions.people is not None)
     return filled
+
+
+def check_enough(k: int, found: int, *, by_people: bool = False) -> None:
+    """Refuse a k that is larger than the number of non-empty records, or of people who have one."""
+    if check_k(k) > found:
+        whose = "people who have anything" if by_people else "records that hold anything"
+        raise BadInputError(f"k must be at most {found:,}, the number of {whose} (got {k})")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +57,15 @@ class Classes:
         Where entries are published as texts of their own (real queries), those texts, one for each entry; null: the
         node's label. A text stands below its node.
     stands_for
-        What the published nodes stand for as generalizations of their rows' items, one bag for each class,
-        where they are no such generalizations themselves. Losses are measured on it.
+        The generalizations of their rows' items for which the published nodes stand, one bag for each class, where the
+        nodes are not generalizations themselves. Losses are measured on it.
     within, speaks_of, typed_by
-        See :class:`incrowd.claims.Claim`.
+        See :class:`incrowd.core.claims.Claim`.
     copies
-        Where records are nobody's own, how often each class's is published; no row has a class then. None: once for
-        each of its rows.
+        Where records belong to no row, how often each class's record is published; no row has a class then. None: once
+        for each of its rows.
     notes
-        What the method has to tell of its work, as sentences with numbers.
+        The method's account of its work, as sentences with numbers.
     """
 
     of_row: Ints32
@@ -95,12 +98,12 @@ class Classes:
 
     @property
     def readers(self) -> Ints32:
-        """The class that a row is to be read in when losses are measured: its own, or the one for all."""
+        """The class by which a row's losses are measured: its own, or the one for all rows."""
         return self.of_row if self.copies is None else np.zeros_like(self.of_row)
 
     @property
     def generalization(self) -> Generalizations:
-        """What every class's published items stand for, as generalizations of its rows' items."""
+        """The generalizations of its rows' items for which every class's published items stand."""
         return self.stands_for or Generalizations(self.start, self.nodes, self.counts)
 
     def people(self, person: Ints32) -> Ints64:

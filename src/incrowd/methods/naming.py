@@ -1,6 +1,6 @@
-"""What may stand for a query: the query itself, the name of what it means, a name above that, or nothing.
+"""What may be published for a query: the query itself, the name of its concept, a name above that, or nothing.
 
-Every method that publishes queries asks here. The safe rule: at least k different people typed a published query, and
+Every method that publishes queries uses this rule. The safe rule: at least k different people typed a published query, and
 at least k different people have a published name's concept or something below it.
 """
 
@@ -9,23 +9,20 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from incrowd.asked import Asked
-from incrowd.claims import SpeaksOf
-from incrowd.lists import count_distinct, list_of
+from incrowd.core.claims import SpeaksOf
+from incrowd.core.events import QueryEvents
+from incrowd.core.ragged import count_distinct, list_ids
+from incrowd.core.transactions import Transactions
+from incrowd.core.types import Bools, Ints32, Ints64
 from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.methods.meaning import Meaning
-from incrowd.taxonomy.ground import UNRELATED
+from incrowd.taxonomy.attach import UNRELATED
 from incrowd.taxonomy.tree import Taxonomy
-from incrowd.transactions import Transactions
 
 __all__ = ["NOTHING", "Copies", "Rule", "classes_of", "people_below", "rule_for"]
 
-Bools = npt.NDArray[np.bool_]
-Ints32 = npt.NDArray[np.int32]
-Ints64 = npt.NDArray[np.int64]
 
 NOTHING = -1
 
@@ -33,7 +30,7 @@ NOTHING = -1
 class Rule(NamedTuple):
     """Which queries may be published as they are, and which node's name may stand for each node (NOTHING: none).
 
-    ``least`` is the number of different people that the rule asks for; 1: it asks for nothing.
+    ``least`` is the number of different people that the rule requires; 1: it requires nothing.
     """
 
     query: Bools
@@ -42,7 +39,7 @@ class Rule(NamedTuple):
 
 
 class Copies(NamedTuple):
-    """What classes would publish: each entry a class, a concept, a query that means it (NOTHING: none), how often."""
+    """What classes would publish. Each entry: a class, a concept, a query that means it (NOTHING: none), and a count."""
 
     owner: Ints64
     node: Ints32
@@ -50,7 +47,7 @@ class Copies(NamedTuple):
     times: Ints64
 
 
-class _Spelled(NamedTuple):
+class _Published(NamedTuple):
     """Entries as they may be published; ``as_text`` are queries, the others names of nodes."""
 
     node: Ints32
@@ -60,7 +57,7 @@ class _Spelled(NamedTuple):
 def rule_for(
     transactions: Transactions,
     taxonomy: Taxonomy,
-    asked: Asked,
+    events: QueryEvents,
     meaning: Meaning,
     *,
     people: Ints32 | None,
@@ -70,17 +67,17 @@ def rule_for(
 
     Parameters
     ----------
-    transactions, taxonomy, asked, meaning
-        The data, the tree it is placed on, the queries, and what nodes mean.
+    transactions, taxonomy, events, meaning
+        The data, the tree to which it is attached, the query events, and what nodes mean.
     people
         A number for the person behind each row; None: as the transactions count them.
     least
         How many different people a query or a name needs; with 1 every query may be published.
     """
     if least <= 1:
-        return Rule(np.ones(len(asked.texts), dtype=np.bool_), meaning.instead, 1)
+        return Rule(np.ones(len(events.texts), dtype=np.bool_), meaning.instead, 1)
     person = transactions.person if people is None else people
-    typists = count_distinct(asked.query, person[list_of(asked.start)], len(asked.texts))
+    typists = count_distinct(events.query, person[list_ids(events.start)], len(events.texts))
     named = (people_below(transactions, taxonomy, person) >= least) & ~_says_nothing(taxonomy)
     return Rule(typists >= least, _climbed(meaning.of_node, named, taxonomy.parent), least)
 
@@ -88,12 +85,12 @@ def rule_for(
 def people_below(transactions: Transactions, taxonomy: Taxonomy, person: Ints32) -> Ints64:
     """Count the different people who have an item at or below each node.
 
-    Each leaf of a person counts once, and where two that follow each other meet, one is taken away again: of those
-    below any node, in pre-order, that leaves one.
+    Each leaf of a person counts once, and 1 is subtracted at the lowest common ancestor of each two consecutive leaves
+    in pre-order: below any node that leaves exactly one for each person.
     """
-    assert taxonomy.item_leaf is not None  # noqa: S101 - ground() has run; methods see to that
+    assert taxonomy.item_leaf is not None  # noqa: S101 - attach() has run; methods see to that
     leaf = taxonomy.leaf_nodes[taxonomy.item_leaf[transactions.items]]
-    whose = person[list_of(transactions.indptr)].astype(np.int64)
+    whose = person[list_ids(transactions.indptr)].astype(np.int64)
     owner, node = np.divmod(np.unique(whose * len(taxonomy) + leaf), len(taxonomy))
     follows = owner[1:] == owner[:-1]
     met = _meeting_points(node[:-1][follows], node[1:][follows], taxonomy.parent)
@@ -112,11 +109,11 @@ def _meeting_points(one: Ints64, other: Ints64, parent: Ints32) -> Ints64:
 
 
 def _says_nothing(taxonomy: Taxonomy) -> Bools:
-    """Tell of the nodes whose names stand for anything at all, or are made: the root, and all that was not listed."""
+    """Mark the nodes whose names carry no information: the root, and the nodes made for unlisted items."""
     made = np.zeros(len(taxonomy), dtype=np.bool_)
     if taxonomy.edge is not None:
         made = taxonomy.edge >= UNRELATED
-    top = made[taxonomy.parent] & (taxonomy.parent >= 0)  # the given tree's root, below one that was made
+    top = made[taxonomy.parent] & (taxonomy.parent >= 0)  # the given tree's root, below an added one
     top[0] = True
     return np.asarray(made | top)
 
@@ -133,17 +130,17 @@ def classes_of(
     copies: Copies,
     of_row: Ints32,
     *,
-    asked: Asked,
+    events: QueryEvents,
     meaning: Meaning,
     rule: Rule,
     speaks_of: SpeaksOf = "class",
 ) -> Classes:
-    """Return classes that publish what the rule allows; the rows of a class of which nothing is left are withheld."""
-    spelled = _spelled(copies, meaning, rule)
-    left = np.flatnonzero(spelled.node != NOTHING)
-    query = np.where(spelled.as_text, copies.query, NOTHING)[left]
+    """Return classes that publish what the rule allows; the rows of a class without anything to publish are withheld."""
+    shown = _as_published(copies, meaning, rule)
+    left = np.flatnonzero(shown.node != NOTHING)
+    query = np.where(shown.as_text, copies.query, NOTHING)[left]
     speaking, owner = np.unique(copies.owner[left], return_inverse=True)
-    keys = np.stack([owner, spelled.node[left], query])
+    keys = np.stack([owner, shown.node[left], query])
     entry, place = np.unique(keys, axis=1, return_inverse=True)
     # Sums of integers are exact in doubles up to 2^53.
     times = np.bincount(place.reshape(-1), weights=copies.times[left], minlength=entry.shape[1])
@@ -152,31 +149,31 @@ def classes_of(
         start=np.searchsorted(entry[0], np.arange(len(speaking) + 1)).astype(np.int64),
         nodes=entry[1].astype(np.int32),
         counts=times.astype(np.int32),
-        texts=asked.texts.take(pa.array(entry[2], mask=entry[2] == NOTHING)),
+        texts=events.texts.take(pa.array(entry[2], mask=entry[2] == NOTHING)),
         speaks_of=speaks_of,
         typed_by=rule.least,
-        notes=(_note(copies.times, spelled, int(np.count_nonzero(meaning.private)), rule.least),),
+        notes=(_note(copies.times, shown, int(np.count_nonzero(meaning.private)), rule.least),),
     )
 
 
-def _spelled(copies: Copies, meaning: Meaning, rule: Rule) -> _Spelled:
+def _as_published(copies: Copies, meaning: Meaning, rule: Rule) -> _Published:
     """Decide what each entry is published as. An unlisted query is its own leaf: that node's label is its text."""
     typed = copies.query != NOTHING
     typed[typed] = rule.query[copies.query[typed]]
     node = np.where(typed, copies.node, rule.name[copies.node]).astype(np.int32)
-    return _Spelled(node, typed & ~meaning.private[copies.node])
+    return _Published(node, typed & ~meaning.private[copies.node])
 
 
 def _renumbered(of_row: Ints32, speaking: Ints64) -> Ints32:
     """Return the class of each row when only some classes are left."""
     number = np.full(max(int(of_row.max(initial=0)), int(speaking.max(initial=0))) + 2, WITHHELD, np.int32)
     number[speaking] = np.arange(len(speaking), dtype=np.int32)
-    return number[of_row]  # the last is for rows that had no class before
+    return number[of_row]  # the last entry is for rows without a class
 
 
-def _note(times: Ints64, spelled: _Spelled, unlisted: int, least: int) -> str:
-    """Say how much of what is published are real queries."""
-    real, dropped = int(times[spelled.as_text].sum()), int(times[spelled.node == NOTHING].sum())
+def _note(times: Ints64, shown: _Published, unlisted: int, least: int) -> str:
+    """Return a sentence on how many published copies are real queries."""
+    real, dropped = int(times[shown.as_text].sum()), int(times[shown.node == NOTHING].sum())
     named = int(times.sum()) - real - dropped
     if least <= 1:
         rule = "some of them typed by a single person"
@@ -191,5 +188,5 @@ def _note(times: Ints64, spelled: _Spelled, unlisted: int, least: int) -> str:
 
 
 def _roughly(number: int, least: int) -> str:
-    """Return a number, but not one so small that it could tell of one person."""
+    """Return a number, unless it is so small that it could reveal something about one person."""
     return f"fewer than {least:,}" if 0 < number < least else f"{number:,}"

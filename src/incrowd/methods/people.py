@@ -6,32 +6,30 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
+from incrowd.core.types import Ints32, Ints64
 from incrowd.kernels.arrays import lm_drops, tree_arrays
 from incrowd.kernels.lcg import AncestorRows, common_generalization
-from incrowd.kernels.merge import merge_poor
+from incrowd.kernels.merging import merge_small_classes
 from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["with_people"]
 
-Ints32 = npt.NDArray[np.int32]
-Ints64 = npt.NDArray[np.int64]
 
 NEIGHBOURS = 32  # classes on either side, in the order of what they publish, with which a merge is tried
 
 
 def with_people(classes: Classes, taxonomy: Taxonomy, person: Ints32, k: int) -> Classes:
-    """Merge classes of fewer than k different people with others that publish something alike.
+    """Merge classes of fewer than k different people with others that publish something similar.
 
-    This serves any method that generalizes: a merged class publishes the least common generalization of what
-    its parts would have published, without copies if no class publishes copies.
+    It works for any method that generalizes: a merged class publishes the least common generalization of what its parts
+    would have published, without copies if no class publishes copies.
 
     Parameters
     ----------
     classes, taxonomy
-        What a method decided, and the tree it worked on.
+        The result of a method, and its taxonomy.
     person
         A number for the person behind each row.
     k
@@ -46,7 +44,7 @@ def with_people(classes: Classes, taxonomy: Taxonomy, person: Ints32, k: int) ->
     rank[order] = np.arange(len(order), dtype=np.int32)
     of_row = np.where(classes.of_row == WITHHELD, WITHHELD, rank[classes.of_row]).astype(np.int32)
     least = _ancestors(classes, taxonomy, rank)
-    target = merge_poor(
+    target = merge_small_classes(
         AncestorRows(least.start, least.node.copy(), least.times.copy()),
         lm_drops(taxonomy),
         classes.sizes[order],
@@ -72,7 +70,7 @@ def with_people(classes: Classes, taxonomy: Taxonomy, person: Ints32, k: int) ->
 
 
 def _by_content(classes: Classes) -> Ints64:
-    """Return the classes in the order of what they publish: nodes in pre-order, so what is alike is near."""
+    """Return the classes ordered by what they publish, nodes in pre-order, so that similar ones are near."""
     names = classes.nodes.astype(">u4").tobytes()
     bounds = (4 * classes.start).tolist()
     keys = [names[first:stop] for first, stop in pairwise(bounds)]

@@ -1,19 +1,21 @@
-"""Information loss: what the papers measure, on one scale for every method."""
+"""Information loss: the papers' measures, on one scale for every method (docs/glossary.md)."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from incrowd.core.transactions import Transactions
+from incrowd.core.types import Floats
 from incrowd.kernels.arrays import leaf_rows, tree_arrays
 from incrowd.kernels.generalize import what_is_kept
 from incrowd.kernels.lcg import Generalizations
 from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.taxonomy.tree import Taxonomy
-from incrowd.transactions import Transactions
 
-__all__ = ["Losses", "measure_losses"]
+__all__ = ["Losses", "Sums", "losses_from", "measure_losses"]
 
 
 class Losses(msgspec.Struct, frozen=True):
@@ -22,19 +24,20 @@ class Losses(msgspec.Struct, frozen=True):
     Parameters
     ----------
     ncp
-        Normalized certainty penalty (partition.txt, section 3.2). It forgives copies that collapse into one.
+        Item uncertainty, the normalized certainty penalty (He & Naughton, VLDB 2009, section 3.2). Copies that
+        collapse into one cost nothing.
     ggd
-        Group generalization distortion (clump.txt, Definition 3): LM of what is published, and 1 for every
-        occurrence that is not.
+        Generalization loss, the group generalization distortion (Milani Fard & Wang, SECRYPT 2010, Definition 3): LM
+        of each published node, and 1 for each occurrence that is not published.
     ggd_norm
-        `ggd` by original occurrences.
+        `ggd` divided by the number of original occurrences.
     ic_norm
-        The same with IC(v) = log leaves(v) / log M in place of LM: it cares about exact terms.
+        Logarithmic loss: `ggd_norm` with IC(v) = log leaves(v) / log M in place of LM. Losing an exact term costs more.
     kept_exactly
-        Share of the occurrences that are published as the very item.
+        Share of the occurrences that are published as the exact item.
     blm
-        Bag-valued LM (ssc.txt, section V-A): LM of the least node above all items that a published one stands
-        for, and 1 for every occurrence that is not published. It equals `ggd_norm`.
+        Bag-valued LM (Liu & Wang, ICDM 2010, section V-A): LM of the lowest node above all items that a published one
+        stands for, and 1 for each occurrence that is not published. It equals `ggd_norm`.
     avg_length
         Items in a published record, on average.
     avg_level
@@ -51,40 +54,70 @@ class Losses(msgspec.Struct, frozen=True):
     avg_level: float
 
 
+class Sums(NamedTuple):
+    """What losses are made of, added up over all rows.
+
+    Parameters
+    ----------
+    occurrences
+        Item occurrences in the originals.
+    weight, lost, exactly
+        What is kept of them; see :func:`incrowd.kernels.generalize.what_is_kept`.
+    rows, copies
+        Published records, and the items in them.
+    lm, ic, level
+        Of what the published items stand for.
+    """
+
+    occurrences: int
+    weight: int
+    lost: int
+    exactly: int
+    rows: int
+    copies: float
+    lm: float
+    ic: float
+    level: float
+
+
+def losses_from(sums: Sums, leaves: int) -> Losses:
+    """Return what is lost, given sums over the rows and how many leaves the taxonomy has."""
+    occurrences = max(sums.occurrences, 1)
+    suppressed = sums.occurrences - sums.copies
+    ggd = suppressed + sums.lm
+    return Losses(
+        ncp=(sums.weight / leaves + sums.lost) / occurrences,
+        ggd=ggd,
+        ggd_norm=ggd / occurrences,
+        ic_norm=(suppressed + sums.ic) / occurrences,
+        kept_exactly=sums.exactly / occurrences,
+        blm=ggd / occurrences,
+        avg_length=sums.copies / max(sums.rows, 1),
+        avg_level=sums.level / max(sums.copies, 1.0),
+    )
+
+
 def measure_losses(transactions: Transactions, taxonomy: Taxonomy, classes: Classes) -> Losses:
-    """Measure what the classes lose of the transactions. A row that is withheld loses all it has."""
+    """Measure what the classes lose of the transactions. A withheld row loses all its items."""
     rows, tree = leaf_rows(transactions, taxonomy), tree_arrays(taxonomy)
     meant = classes.generalization
     kept = what_is_kept(rows, tree, classes.readers, *meant)
     exactly = kept.exactly
-    if classes.stands_for is not None and classes.alternatives is None:  # others' items may be the very same
+    if classes.stands_for is not None and classes.alternatives is None:  # items of others may be equal
         exactly = what_is_kept(
             rows, tree, classes.of_row, classes.start, classes.nodes, classes.counts
         ).exactly
-    occurrences = max(transactions.occurrences, 1)
-    published_rows = max(int(np.count_nonzero(classes.of_row != WITHHELD)), 1)
-    published = _over_rows(classes, meant, np.ones(len(meant.nodes)))
-    suppressed = transactions.occurrences - published
-    ggd = suppressed + _over_rows(classes, meant, taxonomy.lm[meant.nodes])
-    ic = suppressed + _over_rows(classes, meant, taxonomy.ic[meant.nodes])
-    if (
-        classes.speaks_of == "class"
-    ):  # what is published is no generalization: it is kept as such, or not at all
-        ggd = ic = float(transactions.occurrences - exactly)
-    return Losses(
-        ncp=(kept.weight / taxonomy.leaf_count + kept.lost) / occurrences,
-        ggd=ggd,
-        ggd_norm=ggd / occurrences,
-        ic_norm=ic / occurrences,
-        kept_exactly=exactly / occurrences,
-        blm=ggd / occurrences,
-        avg_length=published / published_rows,
-        avg_level=_over_rows(classes, meant, taxonomy.level[meant.nodes].astype(np.float64))
-        / max(published, 1.0),
-    )
+    copies = _over_rows(classes, meant, np.ones(len(meant.nodes)))
+    lm, ic = (_over_rows(classes, meant, value[meant.nodes]) for value in (taxonomy.lm, taxonomy.ic))
+    if classes.speaks_of == "class":  # no generalization: an item is kept exactly, or not at all
+        lm = ic = copies - exactly
+    level = _over_rows(classes, meant, taxonomy.level[meant.nodes].astype(np.float64))
+    published = int(np.count_nonzero(classes.of_row != WITHHELD))
+    sums = Sums(transactions.occurrences, kept.weight, kept.lost, exactly, published, copies, lm, ic, level)
+    return losses_from(sums, taxonomy.leaf_count)
 
 
-def _over_rows(classes: Classes, bags: Generalizations, value: npt.NDArray[np.float64]) -> float:
-    """Sum a value of the nodes of each class's bag over all published rows, copies counted."""
+def _over_rows(classes: Classes, bags: Generalizations, value: Floats) -> float:
+    """Sum a value over the nodes that all published rows show, copies counted."""
     total = np.concatenate(([0.0], np.cumsum(value * bags.counts)))
     return float((np.diff(total[bags.start]) * classes.sizes).sum())

@@ -1,9 +1,9 @@
-"""Information loss as an analyst meets it: the people who cluster together before and after (equations 8 and 9).
+"""Change of user groups (L): how differently users cluster by their original and by their published logs.
 
-Users are clustered by the distances of their original logs, and again by those of their published logs; L says how
-far the two partitions are apart (semantic-microaggregation.txt, section 5.1). The paper leaves open how clusters
-are merged. Here it is by Ward's criterion, for the Calinski-Harabasz index that chooses their number weighs the same
-sums of squares, and both are defined for any distance:
+Users are clustered by the distances of their original logs, and again by those of their published logs; L is the
+distance of the two partitions (Batet et al., Information Sciences 2013, section 5.1, equations 8 and 9). The paper
+does not say how clusters are merged. Here it is by Ward's criterion, because the Calinski-Harabasz index that chooses
+their number uses the same sums of squares, and both are defined for any distance:
 
     S(A) = the sum of d^2 over the pairs of users in A, divided by the number of users in A
 
@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from incrowd.core.types import Bools, Floats, Ints64
 from incrowd.errors import BadInputError
 
 __all__ = [
@@ -36,30 +36,27 @@ __all__ = [
     "partition_distance",
 ]
 
-SAMPLE = 2_000  # so many users are clustered at most: time and memory grow with their square
+SAMPLE = 2_000  # the most users that are clustered: time and memory grow with their square
 USERS_A_CLUSTER = (10, 50)  # at least and at most, on average; the paper has 80 clusters of 1,000 users
 ROUNDING = 1e-9  # indices that differ by a smaller share are equal
 
-Flags = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
-Ints64 = npt.NDArray[np.int64]
 Distances = Callable[[Ints64], Floats]
 
 
 class Logs(NamedTuple):
-    """What a clustering knows of users' logs.
+    """The input of a clustering: the distances of users' logs.
 
     Parameters
     ----------
     distance
         The square matrix of distances between all users, or a function that makes it for some users, given
-        ascending. What it says of users without a log is not read, and nothing below the diagonal is.
+        ascending. Distances of users without a log, and those below the diagonal, are not read.
     empty
-        Which users have no log that means anything, or are withheld.
+        Which users have no log with any concept, or are withheld.
     """
 
     distance: Floats | Distances
-    empty: Flags
+    empty: Bools
 
 
 class InformationLoss(msgspec.Struct, frozen=True):
@@ -70,8 +67,8 @@ class InformationLoss(msgspec.Struct, frozen=True):
     loss
         L, from 0 (the same partition) to 100.
     clusters, published_clusters
-        Into how many clusters the originals and the published logs fell. There are fewer of the latter where
-        there are fewer different logs.
+        How many clusters the originals and the published logs have. The latter are fewer where there are fewer
+        different logs.
     users
         How many users were clustered: all, or the sample.
     """
@@ -191,11 +188,11 @@ def hierarchy(distance: Floats) -> Merges:
     problems", 1988).
 
     A chain goes from a cluster to its nearest one, to the nearest of that, and so on, until two are nearest to each
-    other. These may merge at once, though others be nearer: if A and B are nearest to each other, A u B is
-    no nearer to any C than the nearer of A and B was, so the rest of the chain stays true, and growths never
-    shrink on the way up. A merge takes two clusters off the chain and makes one: time and memory are quadratic
+    other. These two may merge at once, even if others are nearer: if A and B are nearest to each other, A u B is no
+    nearer to any C than the nearer of A and B was, so the rest of the chain stays valid, and growths never shrink from
+    merge to merge. A merge takes two clusters off the chain and makes one: time and memory are quadratic
     (Murtagh, 1983; Muellner, arXiv:1109.2378). Sorted by growth, the merges are those of the plain algorithm. A
-    cluster is called by one of its users, so any order of the merges makes a tree.
+    cluster is named by one of its users, so any order of the merges makes a tree.
     """
     growth_with = np.square(distance) / 2
     np.fill_diagonal(growth_with, np.inf)
@@ -220,13 +217,15 @@ def _follow(chain: list[int], growth_with: Floats, size: Floats) -> None:
     while True:
         row = growth_with[chain[-1]]
         nearest = int(row.argmin())
-        if len(chain) > 1 and row[chain[-2]] <= row[nearest]:  # on a tie the way back, or it would never end
+        if (
+            len(chain) > 1 and row[chain[-2]] <= row[nearest]
+        ):  # on a tie go back, or the chain would never end
             return
         chain.append(nearest)
 
 
 def _merge(growth_with: Floats, size: Floats, one: int, other: int) -> None:
-    """Put another cluster into one, and it out of reach.
+    """Merge another cluster into one, and remove it from the search.
 
     g(A u B, C) = ((|A| + |C|) g(A, C) + (|B| + |C|) g(B, C) - |C| g(A, B)) / (|A| + |B| + |C|)
     """
@@ -240,9 +239,9 @@ def _merge(growth_with: Floats, size: Floats, one: int, other: int) -> None:
 
 
 def cut(merges: Merges, clusters: int) -> Ints64:
-    """Return the cluster of each user when so many are left, or one where that is none.
+    """Return the cluster of each user when the hierarchy is cut into this many (at least one).
 
-    Users at distance 0 stay together: nothing tells them apart but their order. There may be fewer clusters then.
+    Users at distance 0 stay together, so there may be fewer clusters.
     """
     cluster = np.arange(merges.users)
     steps = merges.users - min(clusters, merges.distinct)
@@ -272,7 +271,7 @@ def calinski_harabasz(merges: Merges) -> Floats:
 
     Notes
     -----
-    With m users in c clusters, SSW the sum of S over the clusters and SST the S of everybody together::
+    With m users in c clusters, SSW the sum of S over the clusters and SST the S of all users together::
 
         index(c) = ((SST - SSW) / (c - 1)) / (SSW / (m - c))
 

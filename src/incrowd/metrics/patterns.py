@@ -1,8 +1,8 @@
-"""What a release is worth in frequent pattern mining (ssc.txt, section V-B).
+"""Utility for frequent pattern mining: pattern recall (Recall) and pattern distance (sDist).
 
-The most frequent closed patterns of the data are compared with those of the release. A pattern is a set of
-items, and it is closed if every larger one is in fewer rows. Items are taxonomy nodes here, an original item its
-leaf: so a release that substitutes items and one that generalizes them are measured alike.
+The most frequent closed patterns of the data are compared with those of the release (Liu & Wang, ICDM 2010, section
+V-B). A pattern is a set of items; it is closed if every larger one is in fewer rows. Items are taxonomy nodes here,
+and an original item is its leaf, so releases that substitute items and releases that generalize them are comparable.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from incrowd.core.transactions import Transactions
+from incrowd.core.types import Ints32, Ints64
 from incrowd.errors import BadInputError
-from incrowd.kernels.closed import Baskets, Lists, invert, item_supports, tally
 from incrowd.kernels.matching import Edges, matching
 from incrowd.methods.classes import Classes
+from incrowd.metrics.closed_sets import Baskets, Lists, invert, item_supports, tally
 from incrowd.taxonomy.tree import Taxonomy
-from incrowd.transactions import Transactions
 
 __all__ = [
     "Pattern",
@@ -33,10 +33,7 @@ __all__ = [
     "published_patterns",
 ]
 
-PATTERNS = 100  # so many of the most frequent ones are compared
-
-Ints32 = npt.NDArray[np.int32]
-Ints64 = npt.NDArray[np.int64]
+PATTERNS = 100  # how many of the most frequent ones are compared
 
 
 class Pattern(NamedTuple):
@@ -67,14 +64,14 @@ def pattern_utility(transactions: Transactions, taxonomy: Taxonomy, classes: Cla
         original_patterns(transactions, taxonomy, PATTERNS),
         published_patterns(classes, PATTERNS),
         taxonomy,
-        far=taxonomy.far,
+        root_distance=taxonomy.root_distance,
     )
 
 
-@lru_cache(maxsize=1)  # a comparison asks for the same again and again
+@lru_cache(maxsize=1)  # a comparison needs the same result repeatedly
 def original_patterns(transactions: Transactions, taxonomy: Taxonomy, n: int) -> list[Pattern]:
     """Return the n most frequent closed patterns of the data, items as the taxonomy's leaves."""
-    assert taxonomy.item_leaf is not None  # noqa: S101 - ground() has run; methods see to that
+    assert taxonomy.item_leaf is not None  # noqa: S101 - attach() has run; methods see to that
     leaves = taxonomy.leaf_nodes[taxonomy.item_leaf[transactions.items]]
     return closed_patterns(transactions.indptr, leaves, np.ones(len(transactions), dtype=np.int64), n)
 
@@ -134,7 +131,7 @@ def _longest_first(pattern: Pattern) -> tuple[int, tuple[int, ...]]:
 class _Branch(NamedTuple):
     """Extensions of a closed set that have one support: each by one of `items`, ascending.
 
-    The set is the closure of `way`, the items by which it was reached.
+    The set is the closure of `way`, the path of items by which it was reached.
     """
 
     way: Ints32
@@ -145,7 +142,7 @@ class _Branch(NamedTuple):
 class _Search:
     """The search for the most frequent closed sets, one support after the other.
 
-    Items are renumbered from the rarest on, so that the first of a way has the fewest rows, and extensions
+    Items are renumbered from the rarest on, so that the first item of a path has the fewest rows, and extensions
     seldom lead to a set that was found before.
     """
 
@@ -168,7 +165,7 @@ class _Search:
         self._wait(np.empty(0, np.int32), everywhere, others, support[others])
 
     def next_wave(self, wanted: int) -> Iterator[Pattern]:
-        """Visit all sets of the greatest support that waits; extend them if they are fewer than wanted."""
+        """Visit all waiting sets of the greatest support; extend them if they are fewer than wanted."""
         support, passed = max(self.waiting), 0
         for branch in self.waiting.pop(support):
             seen: set[int] = set()
@@ -217,7 +214,7 @@ class _Search:
 
 
 def _baskets(rows: Lists, weight: Ints64, names: Ints64, width: int) -> Baskets:
-    """Return the rows with only the named items, each called by its place among them."""
+    """Return the rows with only the named items, renumbered by their position among them."""
     number = np.full(width, -1, dtype=np.int32)
     number[names] = np.arange(len(names), dtype=np.int32)
     member = number[rows.member]
@@ -234,7 +231,7 @@ def measure_patterns(
     *,
     eps: int = 4,
     omega: int | None = None,
-    far: Ints32 | None = None,
+    root_distance: Ints32 | None = None,
 ) -> PatternUtility:
     """Compare the patterns of the data with those of a release.
 
@@ -248,7 +245,7 @@ def measure_patterns(
         Nodes are relevant to each other if their distance is at most this.
     omega
         What an item without a counterpart costs, ``eps + 1`` if not given.
-    far
+    root_distance
         Length of the path from the root to each node, if not every edge has the length 1.
     """
     omega = eps + 1 if omega is None else omega
@@ -258,7 +255,7 @@ def measure_patterns(
         return PatternUtility(recall=1.0, sdist=0.0)
     if not published:
         return PatternUtility(recall=0.0, sdist=float(omega))
-    depth = (taxonomy.level - 1 if far is None else far).astype(np.int64)
+    depth = (taxonomy.level - 1 if root_distance is None else root_distance).astype(np.int64)
     nearest = _Nearest(published, taxonomy, depth, eps=eps, omega=omega)
     sets = [frozenset(pattern.items) for pattern in published]
     common = sum(max(len(one.intersection(pattern.items)) for one in sets) for pattern in original)
@@ -282,9 +279,9 @@ class _Nearest:
     """
 
     def __init__(
-        self, published: Sequence[Pattern], taxonomy: Taxonomy, far: Ints64, *, eps: int, omega: int
+        self, published: Sequence[Pattern], taxonomy: Taxonomy, root_distance: Ints64, *, eps: int, omega: int
     ) -> None:
-        self._taxonomy, self._far, self._eps, self._omega = taxonomy, far, eps, omega
+        self._taxonomy, self._root_distance, self._eps, self._omega = taxonomy, root_distance, eps, omega
         lengths = np.array([len(pattern.items) for pattern in published])
         self._alone = lengths * omega
         self._end = np.cumsum(lengths)
@@ -294,7 +291,7 @@ class _Nearest:
         self._gains: dict[int, Ints64] = {}
 
     def distance(self, pattern: Pattern) -> int:
-        """Return it; matchings are computed only where a bound does not rule the published pattern out."""
+        """Return the distance; a matching is computed only where a bound does not rule the published pattern out."""
         gains = np.array([self._gains_of(item) for item in pattern.items])
         alone = len(pattern.items) * self._omega + self._alone
         of_ours = np.maximum.reduceat(gains, self._start, axis=1).sum(axis=0)
@@ -308,15 +305,15 @@ class _Nearest:
         return least
 
     def _gains_of(self, item: int) -> Ints64:
-        """Return what matching an item gains with each item of the published patterns, one after the other."""
+        """Return the gain of matching an item with each item of the published patterns, one after the other."""
         if item not in self._gains:
-            distance = _distances(item, self._nodes, self._taxonomy, self._far)
+            distance = _distances(item, self._nodes, self._taxonomy, self._root_distance)
             gain = np.where(distance <= self._eps, 2 * self._omega - distance, 0)
             self._gains[item] = gain[self._place]
         return self._gains[item]
 
 
-def _distances(node: int, others: Ints64, taxonomy: Taxonomy, far: Ints64) -> Ints64:
+def _distances(node: int, others: Ints64, taxonomy: Taxonomy, root_distance: Ints64) -> Ints64:
     """Return the length of the path from a node to each of some ascending others."""
     way = [node]
     while taxonomy.parent[way[-1]] >= 0:
@@ -324,15 +321,15 @@ def _distances(node: int, others: Ints64, taxonomy: Taxonomy, far: Ints64) -> In
     meets = np.empty(len(others), dtype=np.int64)
     for above in reversed(way):  # each subtree lies within the one before
         low, high = np.searchsorted(others, (above, taxonomy.end[above]))
-        meets[low:high] = far[above]
-    return np.asarray(far[node] + far[others] - 2 * meets)
+        meets[low:high] = root_distance[above]
+    return np.asarray(root_distance[node] + root_distance[others] - 2 * meets)
 
 
 def _greatest_gain(gains: Ints64) -> int:
     """Return the greatest sum of gains of a matching of rows and columns."""
     gains = gains[gains.any(axis=1)]
     favourites = gains.argmax(axis=1)
-    if len(np.unique(favourites)) == len(gains):  # nobody stands in another's way
+    if len(np.unique(favourites)) == len(gains):  # all favourites differ: each can be taken
         return int(gains.max(axis=1).sum())
     row, column = np.nonzero(gains)
     edges = Edges(np.searchsorted(row, np.arange(len(gains) + 1)), column, gains[row, column])

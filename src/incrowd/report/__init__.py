@@ -1,1 +1,1 @@
-"""Results shown to people: the terminal's tables and the release's page."""
+"""Results for readers: pages, charts and wording shared with the terminal."""

@@ -1,4 +1,4 @@
-"""The lower bound of GGD in words: what no method can lose less than."""
+"""The lower bound of the generalization loss in words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Numbers = Mapping[str, int | float]
 
 
 def bound_line(bound: Numbers) -> str:
-    """Say in a few words what the number means, and whether it is exact."""
+    """Return a few words that explain the number and say whether it is exact."""
     sampled = f" (by a sample of {bound['rows']:,} records)" if bound["error"] else ""
     return f"no method can lose less than this{sampled}"
 

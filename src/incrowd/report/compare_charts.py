@@ -1,7 +1,7 @@
 """The charts of a comparison.
 
-Colour says which method. Shape and dash say what kind of promise: runs that promise different things look
-different, for they must not be ranked against each other.
+Colour shows the method. Point shape and line dash show the kind of promise, because runs with different promises must
+not be ranked against each other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 
 CHARTS = ("ggd", "ncp", "kept", "trade", "recall", "sdist", "loss", "linkage", "time")
 HEIGHT, TALL = 260, 400
-CURVE = "specificity"  # runs that differ in this parameter alone are points on a curve, one for each k
+CURVE = "specificity"  # runs that differ only in this parameter are points on a curve, one curve for each k
 SHAPES = {
     "k-anonymity": "circle",
     "k^m-anonymity": "square",
@@ -35,13 +35,13 @@ TOOLTIP = [
     {"field": "label", "title": "method"},
     {"field": "k", "title": "k"},
     {"field": "kind", "title": "promise"},
-    {"field": "ggd_norm", "title": "GGD", "format": ".2%"},
-    {"field": "ncp", "title": "NCP", "format": ".2%"},
+    {"field": "ggd_norm", "title": "generalization loss (GGD)", "format": ".2%"},
+    {"field": "ncp", "title": "item uncertainty (NCP)", "format": ".2%"},
     {"field": "kept_exactly", "title": "kept exactly", "format": ".2%"},
-    {"field": "recall", "title": "recall of patterns", "format": ".2%"},
-    {"field": "sdist", "title": "sDist of patterns", "format": ".2f"},
-    {"field": "information_loss", "title": "L", "format": ".1f"},
-    {"field": "linkage", "title": "RL", "format": ".1f"},
+    {"field": "recall", "title": "pattern recall", "format": ".2%"},
+    {"field": "sdist", "title": "pattern distance (sDist)", "format": ".2f"},
+    {"field": "information_loss", "title": "change of user groups (L)", "format": ".1f"},
+    {"field": "linkage", "title": "record linkage (RL)", "format": ".1f"},
     {"field": "groups", "title": "distinct records", "format": ","},
     {"field": "withheld", "title": "withheld", "format": ","},
     {"field": "seconds", "title": "seconds", "format": ".3f"},
@@ -49,7 +49,7 @@ TOOLTIP = [
 
 
 def chart_rows(runs: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return what the charts draw: the runs that came to something, without what the charts do not use."""
+    """Return the rows that the charts draw: the runs that succeeded, without unused fields."""
     fields = [tip["field"] for tip in TOOLTIP]
     drawn = [run for run in runs if run["promise"] is not None]
     points = defaultdict(set)
@@ -59,14 +59,14 @@ def chart_rows(runs: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def _without_curve(run: Row) -> str:
-    """Return a run's label less the parameter that leads along a curve."""
+    """Return a run's label without the parameter that varies along a curve."""
     given = filter(None, run["label"].partition(":")[2].split(";"))
     others = ";".join(part for part in given if not part.startswith(f"{CURVE}="))
     return f"{run['method']}:{others}" if others else str(run["method"])
 
 
 def _place(run: Row, points: Collection[float]) -> dict[str, Any]:
-    """Tell where a run stands in the chart of GGD against what is kept: its line, how far along, the texts beside it.
+    """Return a run's place in the chart of generalization loss against kept exactly: its line, position and labels.
 
     A method's runs are joined by k; if they also differ along a curve, they are joined along it, k by k.
     """
@@ -89,23 +89,23 @@ def _place(run: Row, points: Collection[float]) -> dict[str, Any]:
 
 
 def charts(rows: Sequence[Row]) -> dict[str, Spec]:
-    """Return the specification of each chart, by the name of its place in the page; the data are named ``runs``.
+    """Return the specification of each chart, by the id of its element in the page; the data are named ``runs``.
 
-    Runs without k have no place in charts by k, which are left out if no run has one.
+    Charts by k leave out runs without k, and are themselves left out if no run has a k.
     """
     highest = max([0.01, *(row[name] for row in rows for name in ("ggd_norm", "ncp"))])
-    same = {"domain": [0, min(1.0, highest * 1.05)]}  # one scale for both, so that they can be held together
+    same = {"domain": [0, min(1.0, highest * 1.05)]}  # one scale for both, so that they can be compared
     if all(row["k"] is None for row in rows):
         return {"trade": _trade(rows)}
     return {
-        "ggd": _by_k(rows, _share("ggd_norm", "GGD / occurrences", same)),
-        "ncp": _by_k(rows, _share("ncp", "NCP", same)),
+        "ggd": _by_k(rows, _share("ggd_norm", "generalization loss (GGD)", same)),
+        "ncp": _by_k(rows, _share("ncp", "item uncertainty (NCP)", same)),
         "kept": _by_k(rows, _share("kept_exactly", "kept exactly", {"zero": True})),
         "trade": _trade(rows),
-        "recall": _by_k(rows, _share("recall", "recall of patterns", {"zero": True})),
-        "sdist": _by_k(rows, {"field": "sdist", "type": "quantitative", "title": "sDist of patterns"}),
-        "loss": _by_k(rows, _percent("information_loss", "L, percent")),
-        "linkage": _by_k(rows, _percent("linkage", "RL, percent")),
+        "recall": _by_k(rows, _share("recall", "pattern recall", {"zero": True})),
+        "sdist": _by_k(rows, {"field": "sdist", "type": "quantitative", "title": "pattern distance (sDist)"}),
+        "loss": _by_k(rows, _percent("information_loss", "change of user groups (L), percent")),
+        "linkage": _by_k(rows, _percent("linkage", "record linkage (RL), percent")),
         "time": _by_k(rows, _seconds(rows)),
     }
 
@@ -126,7 +126,7 @@ def _percent(field: str, title: str) -> Spec:
 
 
 def _seconds(rows: Sequence[Row]) -> Spec:
-    """Return the axis of time: by powers of ten, for methods differ by such."""
+    """Return the axis of time: logarithmic, because methods differ by powers of ten."""
     times = [row["seconds"] for row in rows]
     return {
         "field": "seconds",
@@ -159,9 +159,9 @@ def _by_k(rows: Sequence[Row], y: Spec) -> Spec:
 
 
 def _trade(rows: Sequence[Row]) -> Spec:
-    """Return GGD against what is kept exactly: a point for each method and k, and curves where there are any."""
+    """Return the chart of generalization loss against kept exactly: a point for each method and k, and any curves."""
     x = _share("kept_exactly", "kept exactly (more is better)", {"zero": False, "padding": 24})
-    y = _share("ggd_norm", "GGD / occurrences (less is better)", {"zero": False, "padding": 24})
+    y = _share("ggd_norm", "generalization loss (GGD; less is better)", {"zero": False, "padding": 24})
     path = {
         "mark": {"type": "line", "strokeWidth": 1.5, "opacity": 0.6},
         "encoding": {
@@ -208,7 +208,7 @@ def _chart(rows: Sequence[Row], axes: Spec, below: list[Spec], by: str = "label"
 def _colour_order(rows: Sequence[Row], by: str) -> list[str]:
     """Return names in the order of the colours: a family has the colour of its first member in every chart.
 
-    Where there are not colours enough for that, families at least are told apart from each other.
+    If there are not enough colours for that, at least different families have different colours.
     """
     if len(_different(rows, "label")) > len(CONFIGS["light"]["range"]["category"]):
         return _different(rows, by)
@@ -218,7 +218,7 @@ def _colour_order(rows: Sequence[Row], by: str) -> list[str]:
 
 
 def _tooltip(rows: Sequence[Row]) -> list[Spec]:
-    """Return what a point says of its run: also where it is on a curve, if any is."""
+    """Return the tooltip of a point, with its position on a curve if there are curves."""
     more = [{"field": CURVE, "title": CURVE}] if any(row[CURVE] != "none" for row in rows) else []
     return [*TOOLTIP[:2], *more, *TOOLTIP[2:]]
 
@@ -228,7 +228,7 @@ def _different(rows: Sequence[Row], field: str) -> list[str]:
 
 
 def _falling(rows: Sequence[Row], first: float, last: float, by: str = "label") -> Spec:
-    """Return a size for each method, the first drawn the largest: equal values show as rings, none is hidden."""
+    """Return a size for each method, the first drawn the largest: equal values show as rings, so no point is hidden."""
     names = _different(rows, by)
     step = (first - last) / max(len(names) - 1, 1)
     sizes = [first - step * number for number in range(len(names))]
@@ -237,7 +237,7 @@ def _falling(rows: Sequence[Row], first: float, last: float, by: str = "label") 
 
 
 def _promise(rows: Sequence[Row], marks: Mapping[str, Any]) -> Spec:
-    """Return how the kind of promise is drawn; the page itself says which mark means what."""
+    """Return how the kind of promise is drawn; the page has the legend."""
     kinds = [kind for kind in marks if any(row["kind"] == kind for row in rows)]
     scale = {"domain": kinds, "range": [marks[kind] for kind in kinds]}
     return {"field": "kind", "type": "nominal", "scale": scale, "legend": None}

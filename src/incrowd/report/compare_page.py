@@ -1,6 +1,6 @@
-"""``compare.html``: methods held side by side, on one page that needs nothing but a browser.
+"""``compare.html``: a comparison of methods on one self-contained page.
 
-The page is made from counts and losses; no record, original or published, is at hand here.
+The page is made from counts and losses; it contains no record, original or published.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from incrowd.claims import Claim
+from incrowd.core.claims import Claim
 from incrowd.report.bound import bounds_note
 from incrowd.report.compare_charts import chart_rows, charts
 from incrowd.report.html import render, share
 
 __all__ = ["COLUMNS", "KINDS", "PRIVATE", "cell", "input_in_words", "render_comparison", "verdict"]
 
-# The promises from the strongest to none: what each says, for somebody who chooses between them.
+# The promises from the strongest to none, described for a reader who chooses between them.
 KINDS = {
     "k-anonymity": "Every whole published record is shared by at least k: the strongest promise here.",
     "k^m-anonymity": (
         "Any m published items that occur together are shared by at least k: a weaker promise, so it costs less."
     ),
-    "differential privacy": "What is published hardly depends on any one person; there are no records of people.",
-    "none": "Nothing is promised of these releases. They show what little is lost by doing little.",
+    "differential privacy": "The release hardly depends on any one person; it contains no records of people.",
+    "none": "Nothing is promised of these releases. They show how little is lost when nothing is protected.",
 }
 PRIVATE = (
     "Numbers of runs with differential privacy are private: measured on the originals, for the owner only, not covered by "
@@ -32,15 +32,15 @@ PRIVATE = (
 # How the charts mark each promise (see compare_charts.SHAPES and DASHES).
 SIGNS = {"k-anonymity": "● ───", "k^m-anonymity": "■ ╌╌╌", "differential privacy": "◆ ─╌─", "none": "▲ ┈┈┈"}
 COLUMNS = {
-    "ggd_norm": "GGD",
-    "ncp": "NCP",
-    "ic_norm": "IC",
-    "kept_exactly": "kept",
-    "blm": "BLM",
-    "recall": "recall",
-    "sdist": "sDist",
-    "information_loss": "L",
-    "linkage": "RL",
+    "ggd_norm": "loss (GGD)",
+    "ncp": "uncertainty (NCP)",
+    "ic_norm": "log. loss (IC)",
+    "kept_exactly": "kept exactly",
+    "blm": "bag loss (bLM)",
+    "recall": "pattern recall",
+    "sdist": "pattern distance (sDist)",
+    "information_loss": "group change (L)",
+    "linkage": "linkage (RL)",
     "avg_length": "length",
     "avg_level": "level",
     "groups": "distinct",
@@ -88,13 +88,13 @@ def render_comparison(result: Mapping[str, Any]) -> str:
 
 
 def input_in_words(result: Mapping[str, Any]) -> str:
-    """Say what all methods worked on: the unit, the items and the taxonomy."""
+    """Return the common input of all methods in words: the unit, the items and the taxonomy."""
     unit, items, taxonomy = result["unit"], result["items"]["kind"], result["taxonomy"]
     return f"unit {unit}, items {items}, taxonomy {taxonomy['name']} ({taxonomy['leaves']:,} leaves, {taxonomy['levels']} levels)"
 
 
 def cell(run: Mapping[str, Any], name: str) -> str:
-    """Write one number of a run for people; an empty text where there is none."""
+    """Format one number of a run; an empty text where there is none."""
     value = run[name]
     if value is None:
         return ""
@@ -104,7 +104,7 @@ def cell(run: Mapping[str, Any], name: str) -> str:
 
 
 def verdict(run: Mapping[str, Any]) -> str:
-    """Say in a word or two whether the promise is kept."""
+    """Return the audit's result in a word or two."""
     if run["promise"] is None:
         return "failed"
     if run["holds"] is None:
@@ -113,7 +113,7 @@ def verdict(run: Mapping[str, Any]) -> str:
 
 
 def _groups(runs: Sequence[Mapping[str, Any]]) -> list[Group]:
-    """Put the runs of each kind of promise together; they come in that order."""
+    """Group the runs by kind of promise; they are already in that order."""
     found = []
     for kind, same in groupby(runs, key=lambda run: run["kind"]):
         members = list(same)

@@ -1,4 +1,4 @@
-"""Pages that need nothing but a browser: a template, its charts, and the library that draws them."""
+"""Self-contained pages: a template, its charts, and the library that draws them."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def render(
     datasets
         Data that charts share, by name.
     **shown
-        What the template speaks of.
+        The template's variables.
     """
     return page(name, specs=specs, datasets=datasets or {}, configs=CONFIGS, library=library(), **shown)
 
 
 def page(name: str, **shown: Any) -> str:
-    """Render a page without charts: the template's file name, and what it speaks of."""
+    """Render a page without charts: the template's file name and its variables."""
     return _environment().get_template(name).render(**shown)
 
 
 def share(value: float) -> str:
-    """Write a share as a percentage; small ones with more digits."""
+    """Format a share as a percentage; small ones with more digits."""
     return f"{value:.1%}" if value == 0 or value >= SMALL_SHARE else f"{value:.2%}"
 
 

@@ -1,4 +1,4 @@
-"""What all charts share: the library that draws them, and its colours on light and on dark ground.
+"""What all charts share: the library that draws them, and its colours on light and dark backgrounds.
 
 Charts are Vega-Lite specifications: plain dictionaries. The page carries the library, so it needs no network.
 """
@@ -13,7 +13,7 @@ __all__ = ["CONFIGS", "Spec", "library"]
 
 Spec = dict[str, Any]
 
-# Okabe and Ito's colours, which colour-blind people tell apart, darkened or lightened to suit the ground.
+# Okabe and Ito's colours, which colour-blind people can distinguish, adjusted to the background.
 PALETTES = {
     "light": ["#0072b2", "#d55e00", "#009e73", "#b8578c", "#a87400", "#3a9bd6", "#6b7280", "#1d2430"],
     "dark": ["#56b4e9", "#f08a3c", "#2cc79b", "#e39bc2", "#f0c742", "#7f9cf5", "#a3acb8", "#e6eaf0"],

@@ -1,4 +1,4 @@
-"""Texts of foreign files on a terminal: what would steer it is shown instead of obeyed."""
+"""Makes texts of untrusted files safe to print: control characters are shown, not sent to the terminal."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ __all__ = ["visible"]
 
 
 def visible(text: str) -> str:
-    """Return a text with control and invisible characters spelt out: an escape code shows, and colours nothing."""
+    """Return a text with control and invisible characters escaped, so that they cannot control the terminal."""
     if text.isprintable():
         return text
-    return "".join(one if unicodedata.category(one)[0] != "C" else _spelled(ord(one)) for one in text)
+    return "".join(one if unicodedata.category(one)[0] != "C" else _escaped(ord(one)) for one in text)
 
 
-def _spelled(code: int) -> str:
+def _escaped(code: int) -> str:
     return f"<U+{code:04X}>"

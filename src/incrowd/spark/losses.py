@@ -1,76 +1,56 @@
-"""What a release loses, as sums over rows that are added up on the cluster."""
+"""What losses are made of, as sums over rows that are added up on the cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyspark import Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from incrowd.core.types import Floats, Ints64
 from incrowd.kernels.arrays import Tree
 from incrowd.kernels.generalize import what_is_kept
-from incrowd.metrics import Losses
+from incrowd.metrics.losses import Sums
 from incrowd.spark.bags import rows_of
 from incrowd.spark.warm import warmed
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["count_lengths", "measure_losses"]
+__all__ = ["count_lengths", "sum_losses"]
 
-KEPT = "weight bigint, lost bigint, exactly bigint, occurrences bigint"
-
-
-class _Published(NamedTuple):
-    """Sums over what is published: copies, and their LM, IC and levels."""
-
-    copies: float
-    lm: float
-    ic: float
-    level: float
+KEPT_NAMES = ["occurrences", "weight", "lost", "exactly"]
+KEPT = ", ".join(f"{name} bigint" for name in KEPT_NAMES)
 
 
-def measure_losses(
-    rows: DataFrame, published: DataFrame, ground: Broadcast[Tree], taxonomy: Taxonomy, records: int
-) -> Losses:
-    """Measure what is lost, as :func:`incrowd.metrics.measure_losses` does; `records` is how many are published."""
+def sum_losses(
+    rows: DataFrame, published: DataFrame, tree: Broadcast[Tree], taxonomy: Taxonomy, records: int
+) -> Sums:
+    """Add up what losses are made of; `records` is how many are published."""
     both = rows.join(published, "row")
-    kept = both.mapInArrow(partial(_kept, tree=ground), KEPT)
-    sums = kept.agg(*(f.sum(name) for name in ("weight", "lost", "exactly", "occurrences"))).collect()[0]
-    weight, lost, exactly, occurrences = (int(value or 0) for value in sums)
-    said = _published(published, taxonomy)
-    suppressed = occurrences - said.copies
-    ggd, whole = suppressed + said.lm, max(occurrences, 1)
-    return Losses(
-        ncp=(weight / taxonomy.leaf_count + lost) / whole,
-        ggd=ggd,
-        ggd_norm=ggd / whole,
-        ic_norm=(suppressed + said.ic) / whole,
-        kept_exactly=exactly / whole,
-        blm=ggd / whole,
-        avg_length=said.copies / max(records, 1),
-        avg_level=said.level / max(said.copies, 1.0),
-    )
+    kept = both.mapInArrow(partial(_kept, tree=tree), KEPT)
+    sums = kept.agg(*(f.sum(name) for name in KEPT_NAMES)).collect()[0]
+    occurrences, weight, lost, exactly = (int(value or 0) for value in sums)
+    node, copies = _copies(published)
+    values = (taxonomy.lm[node], taxonomy.ic[node], taxonomy.level[node])
+    said = (float((value * copies).sum()) for value in values)
+    return Sums(occurrences, weight, lost, exactly, records, float(copies.sum()), *said)
 
 
-def count_lengths(rows: DataFrame) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def count_lengths(rows: DataFrame) -> tuple[Ints64, Ints64]:
     """Return the lengths of the original records, ascending, and how many records have each."""
     length = f.aggregate("times", f.lit(0).cast("bigint"), lambda total, times: total + times)
     found = rows.groupBy(length.alias("length")).count().orderBy("length").toArrow()
     return np.array(found.column("length"), dtype=np.int64), np.array(found.column("count"), dtype=np.int64)
 
 
-def _published(published: DataFrame, taxonomy: Taxonomy) -> _Published:
-    """Sum up what is published; the cluster counts the copies of each node."""
+def _copies(published: DataFrame) -> tuple[Ints64, Floats]:
+    """Return the published nodes, ascending, and how often each is published."""
     copies = published.select(f.explode(f.arrays_zip("nodes", "counts")).alias("one"))
     found = copies.groupBy("one.nodes").agg(f.sum("one.counts").alias("copies")).orderBy("nodes").toArrow()
-    node, times = np.array(found.column("nodes")), np.array(found.column("copies"), dtype=np.float64)
-    values = (taxonomy.lm[node], taxonomy.ic[node], taxonomy.level[node])
-    return _Published(float(times.sum()), *(float((value * times).sum()) for value in values))
+    return np.array(found.column("nodes")), np.array(found.column("copies"), dtype=np.float64)
 
 
 def _kept(batches: Iterable[pa.RecordBatch], *, tree: Broadcast[Tree]) -> Iterator[pa.RecordBatch]:
@@ -80,11 +60,8 @@ def _kept(batches: Iterable[pa.RecordBatch], *, tree: Broadcast[Tree]) -> Iterat
         rows = rows_of(batch.column("leaf"), batch.column("times"))
         said = rows_of(batch.column("nodes"), batch.column("counts"))
         kept = what_is_kept(rows, tree.value, np.arange(len(batch), dtype=np.int32), *said)
-        numbers = [*(int(value) for value in kept), int(rows.times.sum(dtype=np.int64))]
-        yield pa.record_batch(
-            [pa.array([number], pa.int64()) for number in numbers],
-            ["weight", "lost", "exactly", "occurrences"],
-        )
+        numbers = [int(rows.times.sum(dtype=np.int64)), *(int(value) for value in kept)]
+        yield pa.record_batch([pa.array([number], pa.int64()) for number in numbers], KEPT_NAMES)
 
 
 def _compile() -> None:

@@ -1,4 +1,4 @@
-"""A release written by a cluster: Parquet parts in the order of their content, and who has which row.
+"""A release made by a cluster: Parquet parts in the order of their content, and who has which row.
 
 Records are compared as the local engine compares them: by the ranks of their labels, then by their counts.
 """
@@ -6,35 +6,179 @@ Records are compared as the local engine compares them: by the ranks of their la
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from functools import partial
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import Broadcast, TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from incrowd.lists import list_of
-from incrowd.parts import PART_NAME
-from incrowd.published import PublishedNodes, published_nodes
-from incrowd.record_table import RECORDS_SCHEMA, write_parquet
-from incrowd.release_manifest import Counts
+from incrowd.auditing.audit import MapParts
+from incrowd.core.claims import Claim
+from incrowd.core.promises import promised
+from incrowd.core.ragged import list_ids
+from incrowd.core.transactions import Transactions
+from incrowd.core.types import Bools, Ints32
+from incrowd.kernels.arrays import tree_arrays
+from incrowd.metrics import Bound, Losses, Utility, bound_of, measure_utility
+from incrowd.metrics.losses import losses_from
+from incrowd.release.describe import Counts
+from incrowd.release.files.digest import Digest
+from incrowd.release.files.manifest import Bin
+from incrowd.release.files.nodes import PublishedNodes, published_nodes, taxonomy_table
+from incrowd.release.files.parts import PART_NAME, part_files, read_part, runs_in
+from incrowd.release.files.records import RECORDS_SCHEMA, Record, write_parquet
+from incrowd.release.lengths import bins_of_lengths
+from incrowd.release.publication import Publication
+from incrowd.spark.audit import SparkOriginals, on_executors
 from incrowd.spark.bags import rows_of
+from incrowd.spark.collected import Collected, collect
+from incrowd.spark.losses import count_lengths, sum_losses
+from incrowd.spark.transactions import Gathered
 from incrowd.spark.work import Work
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["Labels", "count_records", "published_labels", "spell", "write_records"]
+__all__ = ["Labels", "SparkRelease", "count_records", "published_labels", "spell", "write_records"]
 
-Ints32 = npt.NDArray[np.int32]
 KEYS = "row bigint, ranks binary, counts binary"
 WRITTEN = "row bigint, file int, position bigint"
 ROWS_A_PART = 200_000
+ROWS_AT_ONCE = 50_000
+
+
+@dataclass(eq=False)
+class SparkRelease(Publication):
+    """The result of a method on a cluster, ready to be written.
+
+    Parameters
+    ----------
+    method, parameters, transactions, taxonomy, claim
+        See :class:`incrowd.release.publication.Publication`.
+    work, gathered
+        The cluster, and who has which items.
+    rows, filled
+        The rows in leaves of the taxonomy, and how many hold anything.
+    published
+        The nodes that are published of each row, with their counts.
+    path, places
+        Where the records are written, and the `file` and `position` of each row there, once they are.
+    """
+
+    method: str
+    parameters: Mapping[str, Any]
+    transactions: Transactions
+    taxonomy: Taxonomy
+    work: Work
+    gathered: Gathered
+    rows: DataFrame
+    filled: int
+    published: DataFrame
+    claim: Claim = field(init=False)
+    path: Path = field(init=False)
+    places: DataFrame = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.claim = promised(self.settings, distinct="records")
+
+    @cached_property
+    def labels(self) -> Broadcast[Labels]:
+        """What is published, node by node, where all executors have it."""
+        return self.work.spark.sparkContext.broadcast(published_labels(self.published, self.taxonomy))
+
+    @cached_property
+    def spelled(self) -> DataFrame:
+        """Each row's record as bytes that sort as it does."""
+        return self.work.settle(spell(self.published, self.labels), "spelled")
+
+    @property
+    def named(self) -> PublishedNodes:
+        """What the published nodes are called."""
+        return self.labels.value.named
+
+    @cached_property
+    def published_taxonomy(self) -> pa.Table:
+        """The published labels and all above them."""
+        return taxonomy_table(self.named)
+
+    @cached_property
+    def counts(self) -> Counts:
+        """Counts of what came in and went out. Private."""
+        return count_records(self.spelled, self.labels.value, self.gathered.summary["units"])
+
+    @cached_property
+    def losses(self) -> Losses:
+        """What the release loses of the originals."""
+        tree = self.work.spark.sparkContext.broadcast(tree_arrays(self.taxonomy))
+        sums = sum_losses(self.rows, self.published, tree, self.taxonomy, self.filled)
+        return losses_from(sums, self.taxonomy.leaf_count)
+
+    @cached_property
+    def _collected(self) -> Collected | None:
+        units = self.gathered.summary["units"]
+        return collect(self.rows, self.published, self.taxonomy, self.transactions, units)
+
+    @cached_property
+    def bound(self) -> Bound | None:
+        """What no method can lose less than; None also where the rows are too many for the driver."""
+        here = self._collected
+        return here and bound_of(here.transactions, self.taxonomy, here.classes, self.claim)
+
+    @cached_property
+    def utility(self) -> Utility | None:
+        """What the release is worth to its readers; None where the rows are too many for the driver."""
+        here = self._collected
+        return here and measure_utility(here.transactions, self.taxonomy, here.classes)
+
+    @cached_property
+    def lengths(self) -> list[Bin]:
+        """The lengths of the originals of the published records, in bins of at least k."""
+        return bins_of_lengths(*count_lengths(self.rows), self.claim.least)
+
+    @property
+    def silent_people(self) -> int:
+        """How many different people the withheld records belong to: each is a person's, or a basket."""
+        return self.counts.withheld
+
+    @property
+    def map_parts(self) -> MapParts:
+        """Executors read the written records for the audit."""
+        return on_executors(self.work)
+
+    @property
+    def originals(self) -> SparkOriginals:
+        """What the audit holds the written records against."""
+        return SparkOriginals(self.work, self.path, self.rows, self.taxonomy, self.places, self.named.renamed)
+
+    def write_records(self, path: Path) -> Digest:
+        """Write the records as parts of a directory and return them in sums."""
+        self.path, self.places = path, write_records(self.work, self.spelled, self.labels, path)
+        digest = Digest()
+        for part in self.map_parts(read_part, part_files(path)):
+            digest.merge(part.digest)
+        return digest
+
+    def runs(self, path: Path) -> Iterator[tuple[Record, int]]:
+        """Yield the distinct records that were written, in order, each with how many rows share it."""
+        return runs_in(part_files(path))
+
+    def owners(self) -> Iterator[tuple[pa.Array, pa.Array]]:
+        """Yield owners and their rows, in the order of owners; the driver holds some of them at a time."""
+        assert self.gathered.units is not None  # noqa: S101 - a map of baskets is refused before
+        sizes = {row["file"]: row["count"] for row in self.places.groupBy("file").count().collect()}
+        files = sorted(sizes)
+        before = dict(zip(files, accumulate([0, *(sizes[file] for file in files)]), strict=False))
+        starts = self.work.spark.createDataFrame(list(before.items()), "file int, before bigint")
+        rows = self.places.join(f.broadcast(starts), "file").join(self.gathered.units, "row").orderBy("row")
+        owned = rows.select("key", (f.col("before") + f.col("position")).alias("place")).toLocalIterator()
+        while some := list(islice(owned, ROWS_AT_ONCE)):
+            yield pa.array([row["key"] for row in some]), pa.array([row["place"] for row in some])
 
 
 class Labels(NamedTuple):
@@ -44,7 +188,7 @@ class Labels(NamedTuple):
     """
 
     names: pa.Array
-    exact: npt.NDArray[np.bool_]
+    exact: Bools
     nodes: Ints32
     ranks: Ints32
     named: PublishedNodes
@@ -75,7 +219,7 @@ def _spelled(batches: Iterable[pa.RecordBatch], *, labels: Broadcast[Labels]) ->
     known = labels.value
     for batch in batches:
         said = rows_of(batch.column("nodes"), batch.column("counts"))
-        row, rank = list_of(said.start), known.ranks[np.searchsorted(known.nodes, said.leaf)]
+        row, rank = list_ids(said.start), known.ranks[np.searchsorted(known.nodes, said.leaf)]
         order = np.lexsort((rank, row))
         row, rank, times = row[order], rank[order], said.times[order]
         bounds = (4 * np.searchsorted(row, np.arange(len(batch) + 1))).tolist()

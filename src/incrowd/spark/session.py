@@ -118,7 +118,7 @@ def _started(builder: SparkSession.Builder, master: str | None, settings: Mappin
 
 
 def _keep_quiet() -> None:
-    """Give Spark's driver a log that is as good as silent, unless somebody has set up another."""
+    """Give Spark's driver a log that is as good as silent, unless another is configured."""
     own = Path(os.environ.get("SPARK_CONF_DIR", "")) / "log4j2.properties"
     said = os.environ.get("SPARK_SUBMIT_OPTS", "")
     if "log4j" in said or ("SPARK_CONF_DIR" in os.environ and own.exists()):

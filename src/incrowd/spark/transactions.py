@@ -1,6 +1,6 @@
 """Transactions on the cluster: the same rows, numbers and counts as the local engine's.
 
-What comes to the driver is the vocabulary, on which the taxonomy is grounded, and counts.
+What comes to the driver is the vocabulary, which is attached to the taxonomy, and counts.
 """
 
 from __future__ import annotations
@@ -12,23 +12,20 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark import Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from incrowd.errors import BadInputError, nearest
-from incrowd.logs.account import account_of_reading, account_of_units
-from incrowd.logs.items import KINDS, LOOKUPS
-from incrowd.logs.tokens import one_word_each
-from incrowd.spark.reading import Reading
+from incrowd.core.transactions import Transactions
+from incrowd.logs.items import Lookup, lookup_of, named_by_kind, words_of
+from incrowd.spark.reading.read import Reading
 from incrowd.spark.work import Work
-from incrowd.taxonomy import Grounded
-from incrowd.text.words import TERM, normalise, split_terms
-from incrowd.transactions import Transactions
+from incrowd.taxonomy import Attached, Taxonomy
+from incrowd.text.words import TERM
 
-__all__ = ["Gathered", "choose_items", "gather", "place_rows"]
+__all__ = ["Gathered", "gather", "place_rows"]
 
-LOG_ITEMS, BASKET_ITEMS = ("nouns", "terms", "queries"), ("raw",)
-_MEANINGS = "text string, occurrences long, name string, kind int"
+_MEANINGS = "text string, name string, kind byte, occurrences long"
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,21 +38,24 @@ class Gathered:
         `key` (the user, or the number of a basket), `name` of an item, `times`.
     units
         `key` and `row` of every user, also of those with nothing left; None for baskets, whose key is their row.
+    unit
+        What a row stands for, as a manifest names it.
     vocabulary
         The items' names, sorted by code point.
     summary, account
-        What was counted, and the same in words; see :attr:`incrowd.logs.Log.summary`.
+        What was counted, and the same in words; see :meth:`incrowd.logs.input.Input.summed_up`.
     """
 
     bags: DataFrame
     units: DataFrame | None
+    unit: str
     vocabulary: pa.Array
     summary: Mapping[str, int]
     account: tuple[str, ...]
 
     @property
     def without_rows(self) -> Transactions:
-        """Return transactions that have the vocabulary and no rows: what grounding a taxonomy takes."""
+        """Return transactions that have the vocabulary and no rows: what attaching items to a taxonomy takes."""
         nothing = np.empty(0, np.int32)
         return Transactions(
             np.zeros(1, np.int64),
@@ -63,60 +63,43 @@ class Gathered:
             nothing,
             self.vocabulary,
             pa.array([], pa.string()),
+            self.unit,
             account=self.account,
         )
 
 
-def choose_items(items: str | None, *, is_baskets: bool) -> str:
-    """Return the kind of items that was asked for, or the one that suits the input."""
-    fitting, what = (BASKET_ITEMS, "baskets") if is_baskets else (LOG_ITEMS, "a query log")
-    if items == "concepts" and not is_baskets:
-        raise BadInputError("items concepts are found by the local engine only: use --engine local")
-    if items is not None and items not in fitting:
-        raise BadInputError(
-            f"items must be one of {', '.join(fitting)} for {what} (got '{items}'){nearest(items, fitting)}"
-        )
-    return items or fitting[0]
-
-
-def gather(work: Work, reading: Reading, items: str, *, bags: bool) -> Gathered:
-    """Build bags of named items from what was read."""
+def gather(
+    work: Work, reading: Reading, items: str, knowledge: Taxonomy | None = None, *, bags: bool
+) -> Gathered:
+    """Build bags of named items from what was read; the parameters are those of :meth:`incrowd.logs.Log.transactions`."""
     counts: dict[str, int] = {}
     if reading.is_baskets:
-        units, records = None, reading.found.records
+        units, records = None, reading.rows
         words = reading.good.select(f.col("unit").alias("key"), f.col("query").alias("text"))
     else:
         units = _units(work, reading)
-        asked = work.settle(_asked(reading), "asked")
-        counts["queries"], records = asked.count(), units.count()
-        words = asked.mapInArrow(partial(_words, whole=items == "queries"), "key string, text string")
+        queries = work.settle(_queries(reading), "queries")
+        counts["queries"], records = queries.count(), units.count()
+        words = queries.mapInArrow(partial(_words, items=items), "key string, text string")
     pairs = work.settle(words.groupBy("key", "text").agg(f.count("*").alias("times")), "pairs")
-    meanings = work.settle(_meanings(pairs, items), "meanings")
+    meanings = work.settle(_meanings(work, pairs, lookup_of(items, knowledge)), "meanings")
     counts |= _count_kinds(meanings)
     named = pairs.join(meanings.select("text", "name").where(f.col("name").isNotNull()), "text")
     times = f.sum("times") if bags else f.lit(1)
     bag = work.settle(named.groupBy("key", "name").agg(times.cast("int").alias("times")), "bags")
     vocabulary = _vocabulary(meanings)
-    for step in ("asked", "pairs", "meanings"):
+    for step in ("queries", "pairs", "meanings"):
         work.forget(step)
-    total = bag.agg(f.sum("times"), f.countDistinct("key")).collect()[0]
-    summary = {
-        "lines": reading.found.lines,
-        "rejected": sum(reading.rejected.values()),
-        "bad_bytes": reading.found.bad_bytes,
-        **counts,
+    occurrences, filled = bag.agg(f.sum("times"), f.countDistinct("key")).collect()[0]
+    counts |= {
         "units": records,
         "items": len(vocabulary),
-        "occurrences": total[0] or 0,
-        "empty": records - total[1],
+        "occurrences": occurrences or 0,
+        "empty": records - filled,
     }
-    account = (
-        *account_of_reading(
-            reading.found.format, reading.found.lines, reading.rejected, reading.found.bad_bytes
-        ),
-        *account_of_units("record" if reading.is_baskets else "user", items, summary),
-    )
-    return Gathered(bag, units, vocabulary, summary, account)
+    unit = "record" if reading.is_baskets else "user"
+    summary, account = reading.summed_up(unit, items, counts)
+    return Gathered(bag, units, unit, vocabulary, summary, account)
 
 
 def _units(work: Work, reading: Reading) -> DataFrame:
@@ -125,61 +108,52 @@ def _units(work: Work, reading: Reading) -> DataFrame:
     return work.numbered(users, "key", "units", "row")
 
 
-def _asked(reading: Reading) -> DataFrame:
-    """Return everything that was asked; the clicks of one query, which share its time, count once."""
-    asked = reading.good.where(f.col("query") != "").select(f.col("user").alias("key"), "time", "query")
-    return (asked.distinct() if reading.found.has_times else asked).select("key", "query")
+def _queries(reading: Reading) -> DataFrame:
+    """Return all queries with the `key` of their unit; the clicks of one query, which share its time, count once."""
+    queries = reading.good.where(f.col("query") != "").select(f.col("user").alias("key"), "time", "query")
+    return (queries.distinct() if reading.has_times else queries).select("key", "query")
 
 
-def _words(batches: Iterable[pa.RecordBatch], *, whole: bool) -> Iterator[pa.RecordBatch]:
-    """Yield a row for each word (or each whole query) of each asking."""
+def _words(batches: Iterable[pa.RecordBatch], *, items: str) -> Iterator[pa.RecordBatch]:
+    """Yield a row for each text of each query that is looked up."""
     for batch in batches:
-        texts = normalise(batch.column("query"))
-        words = one_word_each(texts) if whole else split_terms(texts)
+        words = words_of(batch.column("query"), items)
         owner = np.repeat(np.arange(len(batch)), np.diff(np.array(words.offsets)))
         yield pa.record_batch([batch.column("key").take(pa.array(owner)), words.flatten()], ["key", "text"])
 
 
-def _meanings(pairs: DataFrame, items: str) -> DataFrame:
-    """Return the item that each distinct text stands for, or null, and what kind of word it is."""
+def _meanings(work: Work, pairs: DataFrame, lookup: Lookup | None) -> DataFrame:
+    """Return the items that each distinct text stands for (the name is null for none), and how often it occurs."""
     texts = pairs.groupBy("text").agg(f.sum("times").alias("occurrences"))
-    if items not in LOOKUPS:
-        return texts.select("text", "occurrences", f.col("text").alias("name"), f.lit(TERM).alias("kind"))
-    return texts.mapInArrow(partial(_look_up, items=items), _MEANINGS)
+    if lookup is None:
+        return texts.select("text", f.col("text").alias("name"), f.lit(TERM).alias("kind"), "occurrences")
+    return texts.mapInArrow(partial(_look_up, lookup=work.spark.sparkContext.broadcast(lookup)), _MEANINGS)
 
 
-def _look_up(batches: Iterable[pa.RecordBatch], *, items: str) -> Iterator[pa.RecordBatch]:
+def _look_up(batches: Iterable[pa.RecordBatch], *, lookup: Broadcast[Lookup]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        found = LOOKUPS[items](batch.column("text"))
-        name, kind = pc.cast(found.item, pa.string()), pa.array(found.kind.astype(np.int32))
-        yield pa.record_batch(
-            [batch.column("text"), batch.column("occurrences"), name, kind],
-            ["text", "occurrences", "name", "kind"],
-        )
+        texts = batch.column("text")
+        found = lookup.value(texts)
+        occurrences = batch.column("occurrences").take(pc.index_in(found.column("text"), value_set=texts))
+        yield from found.append_column("occurrences", occurrences).combine_chunks().to_batches()
 
 
 def _count_kinds(meanings: DataFrame) -> dict[str, int]:
     """Return how many distinct texts and how many occurrences each kind of word has."""
-    found = meanings.groupBy("kind").agg(
-        f.count("*").alias("words"), f.sum("occurrences").alias("occurrences")
-    )
-    rows = sorted(found.collect(), key=lambda one: int(one["kind"]))
-    return {f"{KINDS[row['kind']]}_{what}": row[what] for what in ("words", "occurrences") for row in rows}
+    counts = [f.count("*").alias("words"), f.sum("occurrences").alias("occurrences")]
+    return named_by_kind(row.asDict() for row in meanings.groupBy("kind").agg(*counts).collect())
 
 
 def _vocabulary(meanings: DataFrame) -> pa.Array:
     """Return the distinct names of items, sorted by code point."""
     names = meanings.where(f.col("name").isNotNull()).select("name").distinct().toArrow().column("name")
-    flat = pc.cast(names, pa.string()).combine_chunks()
-    flat = (
-        flat if isinstance(flat, pa.Array) else pa.concat_arrays(flat.chunks or [pa.array([], pa.string())])
-    )
+    flat = names.cast(pa.string()).combine_chunks()
     return flat.take(pc.sort_indices(flat))
 
 
-def place_rows(work: Work, gathered: Gathered, grounded: Grounded) -> DataFrame:
+def place_rows(work: Work, gathered: Gathered, attached: Attached) -> DataFrame:
     """Return the rows in terms of the taxonomy's leaves: `row`, `leaf`, `times`; rows that hold nothing are not there."""
-    tree = grounded.taxonomy
+    tree = attached.taxonomy
     table = pa.table({"name": tree.items, "leaf": pa.array(tree.item_leaf, pa.int32())})
     placed = gathered.bags.join(work.table(table, "leaves.parquet"), "name")
     pairs = f.array_sort(f.collect_list(f.struct("leaf", "times"))).alias("pairs")

@@ -1,7 +1,7 @@
 """Kernels are compiled once for each machine of a cluster, by one process, while the others wait.
 
 Numba's cache on disk is safe for readers, not for two writers: they would give the same file name to two kernels.
-So whoever comes first compiles all that is needed, under a lock; afterwards everybody only reads.
+So the first process of a machine compiles all that is needed, under a lock; the others only read.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
-from incrowd.kernels.arrays import Rows, Tree
+from incrowd.kernels.arrays import Rows, Tree, tree_arrays
+from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["next_to_nothing", "warmed"]
 
@@ -37,13 +39,8 @@ def warmed(what: str, compile_all: Callable[[], None]) -> None:
 
 def next_to_nothing() -> tuple[Rows, Tree]:
     """Return four rows over two leaves, with arrays of the very kinds that a job has: enough to compile kernels."""
-    tree = Tree(
-        np.array([-1, 0, 0], np.int32),
-        np.array([0, 1, 1], np.int32),
-        np.array([1, 2], np.int32),
-        np.array([0, 0, 1], np.int32),
-        np.array([2, 1, 2], np.int32),
-        np.array([[0, 0], [1, 2]], np.int32),
-        np.array([2, 0, 0], np.int64),
+    tree = Taxonomy.from_parents(
+        np.array([-1, 0, 0], np.int32), pa.array(["all", "one", "other"]), name="tiny"
     )
-    return Rows(np.arange(5), np.array([0, 0, 1, 1], np.int32), np.ones(4, np.int32)), tree
+    rows = Rows(np.arange(5), np.array([0, 0, 1, 1], np.int32), np.ones(4, np.int32))
+    return rows, tree_arrays(tree)

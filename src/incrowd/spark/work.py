@@ -19,7 +19,7 @@ from pyspark.sql import functions as f
 __all__ = ["SHARD", "Work", "address"]
 
 SHARD = 200_000
-"""The most rows that a task holds at once, where nobody says otherwise."""
+"""The most rows that a task holds at once, by default."""
 
 
 class Work(NamedTuple):
@@ -58,7 +58,7 @@ class Work(NamedTuple):
         return self.spark.read.parquet(address(path))
 
     def forget(self, name: str) -> None:
-        """Remove a step that nobody needs any more."""
+        """Remove the files of a step that is no longer needed."""
         shutil.rmtree(self.directory / name, ignore_errors=True)
 
 

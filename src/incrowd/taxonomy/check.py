@@ -1,4 +1,4 @@
-"""Look at a taxonomy before it is used: its shape and its problems."""
+"""Reports the shape and the problems of a taxonomy before it is used."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from incrowd.errors import BadInputError, nearest
-from incrowd.taxonomy.files import parse_taxonomy
-from incrowd.taxonomy.sources import read_taxonomy
+from incrowd.taxonomy.sources.any_file import parse_file, read_taxonomy
+from incrowd.taxonomy.sources.wordnet import wordnet_tree
 from incrowd.taxonomy.tree import Taxonomy
-from incrowd.taxonomy.wordnet import wordnet_tree
 
 __all__ = ["check_file", "shape_of", "taxonomy_named"]
 
@@ -45,7 +44,7 @@ def check_file(source: str) -> dict[str, Any]:
     """Return the problems of a taxonomy file, each with its line, and its shape if it has none."""
     if source == "wordnet":
         return {"taxonomy": source, "problems": [], "shape": shape_of(wordnet_tree())}
-    parsed = parse_taxonomy(_existing(source))
+    parsed = parse_file(_existing(source))
     shape = None if parsed.problems else shape_of(parsed.tree())
     return {
         "taxonomy": parsed.path.name,

@@ -1,11 +1,11 @@
-"""Queries to concepts: the nodes of a knowledge base that a query's phrases name.
+"""Finds the concepts of queries: the nodes of a knowledge base that a query's phrases name.
 
-A knowledge base is a taxonomy. Of WordNet every lemma is a name, for its first sense; of any other tree the
-labels are (of a path its last step). Names and queries are compared by their words' base forms, without function
-words: *Swimming_and_Diving* and *swimming, diving* are alike.
+A knowledge base is a taxonomy. In WordNet every lemma is a name of its first sense; in any other tree the labels are
+names (of a path, its last step). Names and queries are compared by their words' base forms, without function words:
+*Swimming_and_Diving* and *swimming, diving* match.
 
-Names are kept in a tree of their own, read from the last word to the first. Dropping words from the left of a
-phrase until a name is left is then one walk: the last name that is met on the way is the longest.
+Names are kept in a trie, read from the last word to the first. The longest name at the end of a phrase is then found
+in one walk: it is the last name met on the way.
 """
 
 from __future__ import annotations
@@ -13,38 +13,34 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import Stemmer
 
+from incrowd.core.types import Bools, Ints32, Ints64
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.text.lexicon import lexicon
 from incrowd.text.phrases import Phrases, are_stop_words, noun_lemmas, noun_phrases, split_words
 
 __all__ = ["Concepts", "Knowledge", "find_concepts"]
 
-Ints = npt.NDArray[np.int64]
-Nodes = npt.NDArray[np.int32]
-Bools = npt.NDArray[np.bool_]
-
 
 @dataclass(frozen=True, eq=False)
 class Concepts:
     """The concepts of query q, ``node[start[q]:start[q + 1]]``: distinct nodes in order of appearance."""
 
-    start: Ints
-    node: Nodes
+    start: Ints64
+    node: Ints32
 
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """A taxonomy whose nodes can be found by what people call them.
+    """A taxonomy whose nodes can be found by their names.
 
     Parameters
     ----------
     tree
-        The taxonomy. Its root is no concept: it says nothing about anybody.
+        The taxonomy. Its root is no concept, since it says nothing about a person.
     is_wordnet
         Whether words are reduced to WordNet's lemmas, in names and queries alike, and not to stems.
     words
@@ -59,21 +55,21 @@ class Knowledge:
     tree: Taxonomy
     is_wordnet: bool
     words: pa.StringArray
-    step: Ints
-    node: Nodes
+    step: Ints64
+    node: Ints32
 
     @classmethod
     def of(cls, tree: Taxonomy) -> Knowledge:
         """Learn the names of a taxonomy that is not yet fitted to any data.
 
         Where two nodes of WordNet share a name (less its function words), the one with fewer words is meant;
-        elsewhere the one nearest to the root, then the one that comes first. There, what is nobody's name
-        may stand for a node that has it in its name: a member of an enumeration does (*diving* is *Swimming and
+        elsewhere the one nearest to the root, then the one that comes first. There, words that are no node's name
+        may stand for a node whose name contains them: a member of an enumeration (*diving* is *Swimming and
         Diving*), else any single word (*fixtures* is *Store Fixtures*).
         """
         return _know_wordnet(tree) if tree.labels.equals(lexicon().labels) else _know_labels(tree)
 
-    def longest_names(self, phrases: Phrases) -> tuple[Ints, Nodes]:
+    def longest_names(self, phrases: Phrases) -> tuple[Ints64, Ints32]:
         """Return how many words the longest name that ends at each word of the queries has, and its node.
 
         Where there is none: 0 and -1. A name lies within one query, whatever phrases it crosses.
@@ -91,21 +87,21 @@ class Knowledge:
             at, place = at[further], place[further]
         return length, node
 
-    def _keys(self, phrases: Phrases) -> Ints:
+    def _keys(self, phrases: Phrases) -> Ints64:
         """Return the position in `words` of each distinct word of the queries, or -1."""
         if not self.is_wordnet:
             return self._positions(_stems(phrases.vocabulary))
-        # Words that are no nouns of WordNet by themselves have a plural as well: t-shirts.
+        # Words that are not nouns of WordNet may have a plural too: t-shirts.
         singular = pc.replace_substring_regex(phrases.lemma, "s$", "")
         found = self._positions(pa.concat_arrays([phrases.lemma, singular])).reshape(2, -1)
         as_it_is, without_s = found[0], found[1]
         return np.asarray(np.where(as_it_is >= 0, as_it_is, without_s), dtype=np.int64)
 
-    def _positions(self, forms: pa.StringArray) -> Ints:
+    def _positions(self, forms: pa.StringArray) -> Ints64:
         return np.asarray(pc.fill_null(pc.index_in(forms, value_set=self.words), -1), dtype=np.int64)
 
-    def _take_step(self, at: Ints, place: Ints, key: Ints) -> tuple[Ints, Ints]:
-        """Return those that can take a step by their key, and the places where it leads them."""
+    def _take_step(self, at: Ints64, place: Ints64, key: Ints64) -> tuple[Ints64, Ints64]:
+        """Return the walks that can take a step by their key, and the places they reach."""
         wanted = place * len(self.words) + key
         step = np.searchsorted(self.step, wanted)
         there = (key >= 0) & (step < len(self.step))
@@ -130,7 +126,7 @@ def find_concepts(queries: pa.StringArray, knowledge: Knowledge) -> Concepts:
     return _distinct(query, node[at], len(queries), len(knowledge.tree))
 
 
-def _are_apart(at: Ints, length: Ints) -> Bools:
+def _are_apart(at: Ints64, length: Ints64) -> Bools:
     """Choose spans, each given by its last word and length, from right to left so that no two share a word."""
     chosen = []
     taken_from = at[-1] + 1 if len(at) else 0
@@ -142,7 +138,7 @@ def _are_apart(at: Ints, length: Ints) -> Bools:
     return np.array(chosen[::-1], dtype=np.bool_)
 
 
-def _distinct(query: Ints, node: Nodes, queries: int, nodes: int) -> Concepts:
+def _distinct(query: Ints64, node: Ints32, queries: int, nodes: int) -> Concepts:
     """Return each query's nodes, each at its first appearance."""
     _, first = np.unique(query * nodes + node, return_index=True)
     first.sort()
@@ -154,10 +150,10 @@ def _know_wordnet(tree: Taxonomy) -> Knowledge:
     lexical = lexicon()
     words = split_words(lexical.lemmas)
     many = np.diff(np.asarray(words.offsets))
-    telling = np.diff(_count_up(~are_stop_words(words.values))[np.asarray(words.offsets)])
-    # The Hague is what is left of it without the article, but to be moving is not to be "moving in".
+    content_words = np.diff(_count_up(~are_stop_words(words.values))[np.asarray(words.offsets)])
+    # An article may be dropped from a name (The Hague), other function words may not ("moving in" is not "moving").
     has_article = np.asarray(pc.starts_with(lexical.lemmas, "the "))
-    kept = (telling > 1) | (many == 1) | has_article
+    kept = (content_words > 1) | (many == 1) | has_article
     reads_like_another = np.asarray(pc.not_equal(noun_lemmas(lexical.lemmas)[0], lexical.lemmas))
     rank = 2 * many + reads_like_another
     return _know(tree, words.filter(pa.array(kept)), lexical.lemma_node[kept], rank[kept], is_wordnet=True)
@@ -186,8 +182,8 @@ def _own_names(tree: Taxonomy) -> pa.StringArray:
     return pc.if_else(is_path, last_step, tree.labels)
 
 
-def _know(tree: Taxonomy, names: pa.ListArray, node: Nodes, rank: Nodes, *, is_wordnet: bool) -> Knowledge:
-    """Build the tree of names; of equal ones that of the least rank counts, then that of the least node."""
+def _know(tree: Taxonomy, names: pa.ListArray, node: Ints32, rank: Ints32, *, is_wordnet: bool) -> Knowledge:
+    """Build the trie of names; of equal names the one with the least rank counts, then the one with the least node."""
     kept = ~are_stop_words(names.values)
     start = _count_up(kept)[np.asarray(names.offsets)]
     encoded = names.values.filter(pa.array(kept)).dictionary_encode()
@@ -198,16 +194,16 @@ def _know(tree: Taxonomy, names: pa.ListArray, node: Nodes, rank: Nodes, *, is_w
     order = order[(np.diff(start)[order] > 0) & (node[order] > 0)]
     step, place = _grow(word, start[:-1][order], start[1:][order], len(reduced.dictionary))
     at = np.full(len(step) + 1, -1, dtype=np.int32)
-    at[place[::-1]] = node[order][::-1]  # of equal names the first stays
+    at[place[::-1]] = node[order][::-1]  # of equal names the first is kept
     return Knowledge(tree, is_wordnet, reduced.dictionary, step, at)
 
 
-def _count_up(flags: Bools) -> Ints:
+def _count_up(flags: Bools) -> Ints64:
     """Return how many flags are set before each place, and before the end."""
     return np.concatenate(([0], np.cumsum(flags)))
 
 
-def _grow(word: Ints, start: Ints, end: Ints, width: int) -> tuple[Ints, Ints]:
+def _grow(word: Ints64, start: Ints64, end: Ints64, width: int) -> tuple[Ints64, Ints64]:
     """Return the steps of the tree of names, and the place that each name leads to, its last word first."""
     place = np.zeros(len(start), dtype=np.int64)
     levels = [np.empty(0, dtype=np.int64)]

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.core.types import Bools, Floats, Ints32, Ints64
 from incrowd.errors import BadInputError
 
 __all__ = ["Finder", "Taxonomy", "find_by_label"]
 
-Ints = npt.NDArray[np.int32]
-Found = tuple[Ints, npt.NDArray[np.bool_]]
+Found = tuple[Ints32, Bools]
 Finder = Callable[["Taxonomy", pa.Array], Found]
 
 
@@ -37,41 +36,41 @@ class Taxonomy:
     end
         The subtree of v is the nodes ``v .. end[v] - 1``.
     labels
-        Names of the nodes. Unique, but for the leaf that stands for "this very concept" under a node
-        that is an item itself: it has the node's own label (and the larger number).
+        Names of the nodes. Unique, except for the leaf that means "exactly this concept" under a node that is an item
+        itself: it has the node's own label (and the larger number).
     name
-        Where the tree comes from, as the command line spells it.
+        The source of the tree, as the command line names it.
     items, item_leaf
-        The vocabulary that the tree is grounded in and the leaf rank of each of its items;
-        None until :func:`incrowd.taxonomy.ground` has placed every item on a leaf of its own.
+        The vocabulary that is attached to the tree and the leaf rank of each of its items;
+        None until :func:`incrowd.taxonomy.attach` has given every item a leaf of its own.
     find
         How an item's text is looked up.
     edge
-        Length of the edge above each node in the sense of term distances; None means 1 for each. A leaf that
-        was added for an item below the item's concept is no farther away than the concept (0), and unlisted
-        words, which are grouped by the alphabet and not by meaning, are far from everything.
+        Length of the edge above each node, for distances between terms; None means 1 for each. The edge to a leaf
+        that was added below an item's concept has length 0. Unlisted words, which are grouped alphabetically and not
+        by meaning, have long edges, so that they are far from every other term.
     made
-        Which nodes were made from the data (``group 2.13``, ``unlisted``); None: none. Their labels and their leaves
+        Which nodes were derived from the data (``group 2.13``, ``unlisted``); None: none. Their labels and leaves
         depend on words that may never be published.
     given_leaves
-        How many leaves each node has in the tree as it was given, before the data was placed on it; of a made node,
-        how many it has room for, 0 where there is no limit. None: as many as it has.
+        How many leaves each node has in the tree as it was given, before items were attached; for a node derived from
+        the data, how many it can have, 0 where there is no limit. None: as many as it has.
     """
 
-    parent: Ints
-    end: Ints
+    parent: Ints32
+    end: Ints32
     labels: pa.Array
     name: str
     items: pa.Array | None = None
-    item_leaf: Ints | None = None
+    item_leaf: Ints32 | None = None
     find: Finder = find_by_label
-    edge: Ints | None = None
-    made: npt.NDArray[np.bool_] | None = None
-    given_leaves: Ints | None = None
+    edge: Ints32 | None = None
+    made: Bools | None = None
+    given_leaves: Ints32 | None = None
 
     @classmethod
     def from_parents(
-        cls, parent: Ints, labels: pa.Array, *, name: str, find: Finder = find_by_label
+        cls, parent: Ints32, labels: pa.Array, *, name: str, find: Finder = find_by_label
     ) -> Taxonomy:
         """Renumber the nodes of any parent array in pre-order; siblings keep the order of their indices."""
         position, size = _preorder(parent)
@@ -85,27 +84,27 @@ class Taxonomy:
         return len(self.parent)
 
     @cached_property
-    def is_leaf(self) -> npt.NDArray[np.bool_]:
+    def is_leaf(self) -> Bools:
         """Whether each node is a leaf."""
-        leaf: npt.NDArray[np.bool_] = self.end == np.arange(1, len(self) + 1, dtype=np.int32)
+        leaf: Bools = self.end == np.arange(1, len(self) + 1, dtype=np.int32)
         return leaf
 
     @cached_property
-    def _leaves_before(self) -> Ints:
+    def _leaves_before(self) -> Ints32:
         return np.concatenate(([0], np.cumsum(self.is_leaf))).astype(np.int32)
 
     @property
-    def first_leaf(self) -> Ints:
+    def first_leaf(self) -> Ints32:
         """Rank of the first leaf that each node covers."""
         return self._leaves_before[:-1]
 
     @cached_property
-    def last_leaf(self) -> Ints:
+    def last_leaf(self) -> Ints32:
         """Rank after the last leaf that each node covers."""
         return self._leaves_before[self.end]
 
     @cached_property
-    def leaf_nodes(self) -> Ints:
+    def leaf_nodes(self) -> Ints32:
         """Node of each leaf rank."""
         return np.flatnonzero(self.is_leaf).astype(np.int32)
 
@@ -115,7 +114,7 @@ class Taxonomy:
         return int(self._leaves_before[-1])
 
     @cached_property
-    def level(self) -> Ints:
+    def level(self) -> Ints32:
         """Level of each node; the root's is 1."""
         level = np.ones(len(self), dtype=np.int32)
         nodes = np.arange(1, len(self), dtype=np.int32)
@@ -127,30 +126,30 @@ class Taxonomy:
         return level
 
     @cached_property
-    def far(self) -> Ints:
-        """Length of the path from the root to each node: d(u, v) = far[u] + far[v] - 2 far[lca(u, v)]."""
+    def root_distance(self) -> Ints32:
+        """Length of the path from the root to each node: d(u, v) = root_distance[u] + root_distance[v] - 2 root_distance[lca]."""
         if self.edge is None:
             return self.level - 1
-        far = np.zeros(len(self), dtype=np.int32)
+        root_distance = np.zeros(len(self), dtype=np.int32)
         nodes = np.arange(1, len(self), dtype=np.int32)
         on_the_way = nodes
         while len(nodes):
-            far[nodes] += self.edge[on_the_way]
+            root_distance[nodes] += self.edge[on_the_way]
             above = self.parent[on_the_way]
             nodes, on_the_way = nodes[above > 0], above[above > 0]
-        return far
+        return root_distance
 
     @property
     def names(self) -> pa.Array:
-        """Labels that come from the taxonomy itself, and not from the data that it is grounded in."""
+        """Labels that come from the taxonomy itself, not from the data that is attached to it."""
         given = np.zeros(len(self), dtype=np.bool_) if self.edge is None else self.edge == 1
         return self.labels.filter(pa.array(given | ~self.is_leaf))
 
     @cached_property
-    def ways_down(self) -> Ints:
-        """The nodes from the root down to each leaf: ``ways_down[d, leaf]`` is the one at depth d.
+    def ways_down(self) -> Ints32:
+        """The path from the root to each leaf: ``ways_down[d, leaf]`` is its node at depth d.
 
-        Below a leaf's own depth the leaf stands again.
+        Below a leaf's own depth the leaf is repeated.
         """
         ways = np.repeat(self.leaf_nodes[None, :], self.height, axis=0)
         leaves, nodes = np.arange(self.leaf_count), self.leaf_nodes
@@ -166,40 +165,40 @@ class Taxonomy:
         return int(self.level.max())
 
     @cached_property
-    def child_start(self) -> Ints:
+    def child_start(self) -> Ints32:
         """Children of v are ``children[child_start[v]:child_start[v + 1]]``."""
         per_node = np.bincount(self.parent[1:], minlength=len(self))
         return np.concatenate(([0], np.cumsum(per_node))).astype(np.int32)
 
     @cached_property
-    def children(self) -> Ints:
-        """All nodes but the root, by parent, each family in order."""
+    def children(self) -> Ints32:
+        """All nodes but the root, grouped by parent, siblings in order."""
         return (np.argsort(self.parent[1:], kind="stable") + 1).astype(np.int32)
 
     @cached_property
-    def lm(self) -> npt.NDArray[np.float64]:
-        """LM(v) = (leaves(v) - 1) / (M - 1)."""
+    def lm(self) -> Floats:
+        """The loss metric of each node, LM(v) = (leaves(v) - 1) / (M - 1)."""
         leaves = (self.last_leaf - self.first_leaf).astype(np.float64)
         return (leaves - 1) / max(self.leaf_count - 1, 1)
 
     @cached_property
-    def ncp(self) -> npt.NDArray[np.float64]:
-        """NCP(v) = 0 for a leaf, else leaves(v) / M."""
+    def ncp(self) -> Floats:
+        """The uncertainty of each node, NCP(v) = 0 for a leaf, else leaves(v) / M."""
         leaves = (self.last_leaf - self.first_leaf).astype(np.float64)
         return np.where(self.is_leaf, 0.0, leaves / self.leaf_count)
 
     @cached_property
-    def ic(self) -> npt.NDArray[np.float64]:
-        """IC(v) = log leaves(v) / log M."""
+    def ic(self) -> Floats:
+        """The logarithmic loss of each node, IC(v) = log leaves(v) / log M."""
         leaves = (self.last_leaf - self.first_leaf).astype(np.float64)
         return np.asarray(np.log(leaves) / np.log(max(self.leaf_count, 2)))
 
-    def labels_of(self, nodes: Ints) -> pa.Array:
+    def labels_of(self, nodes: Ints32) -> pa.Array:
         """Return the labels of some nodes."""
         return self.labels.take(pa.array(nodes))
 
-    def ancestors(self, nodes: Ints) -> Ints:
-        """Return the nodes with all that lie above them, ascending."""
+    def ancestors(self, nodes: Ints32) -> Ints32:
+        """Return the nodes and all their ancestors, ascending."""
         wanted = np.zeros(len(self), dtype=np.bool_)
         frontier = np.unique(nodes)
         while len(frontier):
@@ -214,7 +213,7 @@ class Taxonomy:
         )
 
 
-def _preorder(parent: Ints) -> tuple[Ints, npt.NDArray[np.int64]]:
+def _preorder(parent: Ints32) -> tuple[Ints32, Ints64]:
     """Return each node's place in pre-order and the size of its subtree, level by level."""
     levels = _levels(parent)
     size = np.ones(len(parent), dtype=np.int64)
@@ -230,8 +229,8 @@ def _preorder(parent: Ints) -> tuple[Ints, npt.NDArray[np.int64]]:
     return position, size
 
 
-def _levels(parent: Ints) -> list[Ints]:
-    """Return the nodes of each level, families together, in the order of their parents."""
+def _levels(parent: Ints32) -> list[Ints32]:
+    """Return the nodes of each level, siblings together, in the order of their parents."""
     roots = np.flatnonzero(parent < 0)
     if len(roots) != 1:
         raise BadInputError(f"a taxonomy needs exactly one root (found {len(roots)})")

@@ -1,7 +1,7 @@
-"""Texts without what cannot be seen, in one spelling of every character: words that look equal are equal.
+"""Cleans texts: no invisible characters, one encoding of each character, so that words that look equal are equal.
 
-Every format passes through here: the rows of logs in :mod:`incrowd.logs.rows`, baskets in :mod:`incrowd.logs.baskets`,
-the lines of taxonomies in :mod:`incrowd.taxonomy.files`. The audit refuses labels that did not.
+Every format passes through here: the rows of logs in :mod:`incrowd.logs.formats.rows`, baskets in :mod:`incrowd.logs.formats.baskets`,
+the lines of taxonomies in :mod:`incrowd.taxonomy.sources.files`. The audit refuses labels that were not cleaned.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.core.types import Bools, Ints32, Ints64
+
 __all__ = ["bytes_of", "clean_texts", "rows_with"]
 
-# Control characters that part words; tabs and line ends stay as they are.
+# Control characters that separate words; tabs and line ends stay as they are.
 _BLANK = r"[\v\f\x{85}]"
 # Control and format characters (joiners, soft hyphens, marks of direction, tags), and the others that Unicode calls
 # ignorable: fillers, variation selectors, the grapheme joiner; and the blank of Braille.
@@ -29,7 +31,7 @@ _FIRST, _LAST = ord(" "), ord("~")  # of what is printable
 def clean_texts(texts: pa.StringArray) -> pa.StringArray:
     """Return texts in NFC, without control and format characters; nulls stay null.
 
-    Plain ASCII costs one look at its bytes. A line end or a tab stays, and other control characters that part words
+    Plain ASCII costs one scan of its bytes. Line ends and tabs stay; other control characters that separate words
     become blanks.
     """
     odd = _odd_rows(texts)
@@ -42,14 +44,14 @@ def clean_texts(texts: pa.StringArray) -> pa.StringArray:
 
 
 def _composed(texts: pa.StringArray) -> pa.StringArray:
-    """Return texts in NFC; most are already, and finding that out is much cheaper than writing them again."""
-    data = texts.buffers()[2]  # of all texts: if they are in NFC one behind another, each is
+    """Return texts in NFC; most already are, and checking is much cheaper than converting."""
+    data = texts.buffers()[2]  # of all texts: if the concatenation is in NFC, each text is
     if data is None or unicodedata.is_normalized("NFC", data.to_pybytes().decode(errors="replace")):
         return texts
     return pc.utf8_normalize(texts, "NFC")
 
 
-def _odd_rows(texts: pa.StringArray) -> npt.NDArray[np.bool_]:
+def _odd_rows(texts: pa.StringArray) -> Bools:
     """Mark the rows with anything but printable ASCII, tabs and line ends."""
     rows = np.zeros(len(texts), dtype=np.bool_)
     characters = bytes_of(texts)
@@ -63,7 +65,7 @@ def _odd_rows(texts: pa.StringArray) -> npt.NDArray[np.bool_]:
 
 
 def bytes_of(texts: pa.StringArray) -> npt.NDArray[np.uint8]:
-    """Return the bytes of all texts, one behind another."""
+    """Return the concatenated bytes of all texts."""
     data = texts.buffers()[2]
     if data is None or not len(texts):
         return np.empty(0, np.uint8)
@@ -71,13 +73,13 @@ def bytes_of(texts: pa.StringArray) -> npt.NDArray[np.uint8]:
     return np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]]
 
 
-def rows_with(texts: pa.StringArray, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the rows that some places in `bytes_of` the texts belong to."""
+def rows_with(texts: pa.StringArray, places: Ints64) -> Ints64:
+    """Return the rows to which some positions in ``bytes_of(texts)`` belong."""
     if not len(places):
         return np.empty(0, np.int64)
     offsets = _offsets(texts)
     return np.asarray(np.searchsorted(offsets, places + offsets[0], side="right") - 1)
 
 
-def _offsets(texts: pa.StringArray) -> npt.NDArray[np.int32]:
+def _offsets(texts: pa.StringArray) -> Ints32:
     return np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]

@@ -1,4 +1,4 @@
-"""WordNet's nouns: their tree, their names, and the way from a word's form to its lemma.
+"""WordNet's nouns: their tree, their names, and the mapping from word forms to lemmas.
 
 The table is made by ``scripts/make_wordnet.py``. It keeps the first sense of each lemma and the first
 hypernym of each synset, so that the synsets form a tree.
@@ -16,16 +16,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.core.types import Bools, Ints32
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["Lexicon", "lexicon"]
 
-Ints32 = npt.NDArray[np.int32]
-Bools = npt.NDArray[np.bool_]
 Rules = tuple[tuple[str, str], ...]
 
-# WordNet's rules of detachment (morphy), in its order: (ending, what takes its place).
+# WordNet's rules of detachment (morphy), in its order: (ending, replacement).
 NOUN_RULES: Rules = (
     ("s", ""),
     ("ses", "s"),
@@ -56,7 +56,7 @@ SHORTEST_INFLECTED_NOUN = 3
 
 @dataclass(frozen=True, eq=False)
 class Lexicon:
-    """The nouns of WordNet as a tree, and what is needed to recognise them.
+    """The nouns of WordNet as a tree, with the tables to recognise them.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class Lexicon:
         return None if position is None else int(self.lemma_node[position])
 
     def other_part_of_speech(self, word: str) -> bool:
-        """Tell whether WordNet knows a word, by itself or as a form, but not as a noun."""
+        """Return whether WordNet lists a word, or a form of it, only as verb, adjective or adverb."""
         return self.noun(word) is None and (word in self._other_kind or self._is_other_form(word))
 
     def lemmas_of(self, words: pa.Array) -> Ints32:
@@ -121,7 +121,7 @@ class Lexicon:
         return np.where(position < 0, np.int32(-1), self.lemma_node[position])
 
     def are_other_parts_of_speech(self, words: pa.Array) -> Bools:
-        """Tell of each word whether WordNet knows it as verb, adjective or adverb (it may be a noun as well)."""
+        """Return for each word whether WordNet lists it as verb, adjective or adverb (it may be a noun as well)."""
         verbs, adjectives = (self.others.filter(self.other_kind & kind > 0) for kind in (VERB, ADJECTIVE))
         known: Bools = (
             (_positions(words, self.others) >= 0)
@@ -163,7 +163,7 @@ def lexicon() -> Lexicon:
     column = {name: lists.values for name, lists in zip(row.schema.names, row.columns, strict=True)}
     return Lexicon(
         parent=column["parent"].to_numpy(),
-        labels=_spell_labels(column["lemma"].take(column["label_lemma"]), column["label_sense"]),
+        labels=_labels_with_senses(column["lemma"].take(column["label_lemma"]), column["label_sense"]),
         lemmas=column["lemma"],
         lemma_node=column["lemma_node"].to_numpy(),
         exceptions=column["exception"],
@@ -173,7 +173,7 @@ def lexicon() -> Lexicon:
     )
 
 
-def _spell_labels(lemmas: pa.StringArray, senses: pa.UInt8Array) -> pa.StringArray:
+def _labels_with_senses(lemmas: pa.StringArray, senses: pa.UInt8Array) -> pa.StringArray:
     """Add the sense number to the lemmas that need it."""
     ambiguous = pc.greater(senses, 1)
     numbers = pc.cast(senses.filter(ambiguous), pa.string())
@@ -192,7 +192,7 @@ def _positions(words: pa.Array, among: pa.Array) -> Ints32:
     position = np.full(len(distinct) + 1, -1, dtype=np.int32)  # the last is a null's
     if len(distinct) < len(
         among
-    ):  # Arrow indexes its value set anew at every call: let it be the shorter one
+    ):  # Arrow indexes its value set at every call, so the shorter array is the value set
         found = pc.index_in(among, value_set=distinct)
         position[np.asarray(found.drop_null())] = np.flatnonzero(found.is_valid())
     else:
@@ -210,9 +210,7 @@ def _positions_by_rules(words: pa.Array, rules: Rules, among: pa.Array) -> Ints3
         bases.append(pc.replace_substring_regex(words.filter(applies), f"{ending}$", instead))
     row, found = np.concatenate(rows), _positions(pa.concat_arrays(bases), among)
     position = np.full(len(words), -1, dtype=np.int32)
-    position[row[found >= 0]] = found[
-        found >= 0
-    ]  # of several for one row the last stays: the earliest rule's
+    position[row[found >= 0]] = found[found >= 0]  # the last assignment to a row wins: the earliest rule's
     return position
 
 

@@ -1,6 +1,6 @@
-"""Queries to noun phrases: a tagger for what people type into a search box, on all words at once.
+"""Finds the noun phrases of queries: a part-of-speech tagger for search queries, vectorized over all words.
 
-A query is rarely a sentence. The tagger asks WordNet what a word can be, and a few rules about its neighbours
+A query is rarely a sentence. The tagger looks up in WordNet what a word can be, and a few rules about its neighbours
 decide what it is here. A phrase is a run of modifiers and then nouns: an adjective after a noun begins a new
 phrase (*flights | new york*), and so does anything after a plural (*cars | trucks*).
 """
@@ -14,14 +14,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.core.types import Bools, Ints32, Ints64
 from incrowd.text.lexicon import ADJECTIVE, VERB, lexicon
 from incrowd.text.words import STOP_WORDS, normalise, split_terms
 
 __all__ = ["Phrases", "are_stop_words", "noun_lemmas", "noun_phrases", "split_words"]
 
-Ints = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
-Bools = npt.NDArray[np.bool_]
 Flags = npt.NDArray[np.uint16]
 
 # What a word can be, as bits: facts about the word alone.
@@ -37,8 +35,7 @@ FOREIGN = 256  # a function word of another language
 STRANGE = 512  # neither that nor known to WordNet
 KNOWN = 1024
 
-# WordNet lists these as nouns of their own with a meaning that few have in mind ("shoes" is a situation); in a search
-# box they are plain plurals.
+# WordNet lists these as separate nouns with a rare meaning ("shoes" is a situation); in queries they are plain plurals.
 _PLAIN_PLURALS = """
     acres acts aides anklets banks barrels bars beads boards bones bowls brakes bridges buns burns businessmen cards chains
     channels chips clams cleaners clocks cobblers colors colours conditions costs cows crabs credits days deeds descendants
@@ -53,12 +50,12 @@ _PLAIN_PLURALS = """
 
 _BEFORE_VERB = "can can't cannot could did didn't do does doesn't don't i might must not shall should they to we would you"
 _DETERMINERS = "a an another any her his its my our some that the their these this those your"
-# Likewise, in a search box these are what they mostly are, and hardly ever the noun.
+# In queries these have their usual part of speech and are hardly ever the noun.
 _NEVER_NOUNS = "buy find finds get gets give go goes keep know let look looks make makes need put see sell take takes try want"
 _ONLY_MODIFIERS = """
     best better childrens daily fast free funny good great local mens natural old online real small wild womens
 """
-# Function words of other languages, and those of them that English names are full of (la paz, los angeles).
+# Function words of other languages; the particles are frequent in English names too (la paz, los angeles).
 _FOREIGN = """
     au aux avec che como con da das dans de del den der det di ein eine en et fuer für het im ist mit och para por pour que
     um un una und une wie y zu zum zur
@@ -88,11 +85,11 @@ class Phrases:
 
     vocabulary: pa.StringArray
     lemma: pa.StringArray
-    word: Codes
-    word_start: Ints
-    first: Ints
-    end: Ints
-    start: Ints
+    word: Ints32
+    word_start: Ints64
+    first: Ints64
+    end: Ints64
+    start: Ints64
 
     def texts(self) -> pa.ListArray:
         """Return the phrases of each query, spelled out."""
@@ -141,7 +138,7 @@ def split_words(texts: pa.StringArray) -> pa.ListArray:
 
 
 def are_stop_words(words: pa.StringArray) -> Bools:
-    """Tell of each word whether it is a function word of English."""
+    """Return for each word whether it is an English function word."""
     return np.asarray(pc.is_in(words, value_set=pa.array(sorted(STOP_WORDS), pa.string())))
 
 
@@ -188,18 +185,18 @@ def _classify(words: pa.StringArray, lemma: pa.StringArray, noun: Bools) -> Flag
     return flags
 
 
-def _tag(flags: Flags, start: Ints) -> Flags:
+def _tag(flags: Flags, start: Ints64) -> Flags:
     """Return what each word is where it stands: `NOUN`, `MODIFIER`, or 0 for all that ends a phrase."""
     before, after = _neighbours(flags, start)
-    told_to = (flags & BASE_VERB > 0) & (before & BEFORE_VERB > 0)  # to train
+    after_auxiliary = (flags & BASE_VERB > 0) & (before & BEFORE_VERB > 0)  # to train
     begins = (flags & BASE_VERB > 0) & (before == 0)
     has_object = (begins | (flags & ING_FORM > 0)) & (after & DETERMINER > 0)  # rent a car, buying a house
     of_several = (before & PLURAL > 0) & (after & (NOUN | MODIFIER) > 0)  # stores offering computers
-    verb = told_to | has_object | ((flags & ING_FORM > 0) & of_several)
+    verb = after_auxiliary | has_object | ((flags & ING_FORM > 0) & of_several)
     return np.where(verb, 0, flags & (NOUN | MODIFIER)).astype(np.uint16)
 
 
-def _neighbours(flags: Flags, start: Ints) -> tuple[Flags, Flags]:
+def _neighbours(flags: Flags, start: Ints64) -> tuple[Flags, Flags]:
     """Return the flags of the word before and of the word after each; 0 at a query's ends."""
     before, after = np.zeros_like(flags), np.zeros_like(flags)
     before[1:], after[:-1] = flags[:-1], flags[1:]
@@ -209,10 +206,10 @@ def _neighbours(flags: Flags, start: Ints) -> tuple[Flags, Flags]:
     return before, after
 
 
-def _in_foreign_query(flags: Flags, start: Ints) -> Bools:
-    """Tell of each word whether its query is in another language."""
+def _in_foreign_query(flags: Flags, start: Ints64) -> Bools:
+    """Return for each word whether its query is in another language."""
 
-    def count(bit: int) -> Ints:
+    def count(bit: int) -> Ints64:
         return np.diff(np.concatenate(([0], np.cumsum(flags & bit > 0)))[start])
 
     foreign = count(FOREIGN | STRANGE)
@@ -220,10 +217,10 @@ def _in_foreign_query(flags: Flags, start: Ints) -> Bools:
     return np.repeat(elsewhere, np.diff(start))
 
 
-def _chunk(tag: Flags, apart: Bools, *, plural: Bools) -> tuple[Ints, Ints]:
+def _chunk(tag: Flags, apart: Bools, *, plural: Bools) -> tuple[Ints64, Ints64]:
     """Return where each phrase begins and ends: modifiers, then nouns, then something else.
 
-    `apart` tells where a word does not follow the one before it.
+    `apart` marks the words that do not directly follow the one before.
     """
     inside = tag > 0
     after_noun = np.concatenate(([False], tag[:-1] == NOUN))

@@ -1,4 +1,4 @@
-"""Texts to words, and words to items: Arrow in, Arrow out."""
+"""Splits texts into words and maps words to items; takes and returns Arrow arrays."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.core.types import Bools
 from incrowd.text.clean import bytes_of, rows_with
 from incrowd.text.lexicon import lexicon
 
@@ -34,9 +35,9 @@ LISTED = 0  # a noun of WordNet
 UNLISTED = 1  # unknown to WordNet
 OTHER = 2  # known to WordNet, but not as a noun
 STOP = 3  # a function word
-TERM = 4  # any other word, where WordNet was not asked
+TERM = 4  # any other word, where WordNet is not used
 
-# WordNet lists many of these as nouns ("he" is helium, "in" is Indiana), so they must go before it is asked.
+# WordNet lists many of these as nouns ("he" is helium, "in" is Indiana), so they are removed before the look-up.
 # Left in on purpose, because people search for them as nouns: may, mine, past, round, still, us, well, will.
 STOP_WORDS = frozenset(
     """
@@ -63,7 +64,7 @@ STOP_WORDS = frozenset(
 
 # White space that NFKC does not turn into blanks.
 _WHITE = r"[\t-\r\x{85}\x{1680}\x{2028}\x{2029}]"
-# Control characters, the soft hyphen, and marks without a shape that steer direction or line breaks.
+# Control characters, the soft hyphen, and invisible marks of text direction or line breaks.
 _INVISIBLE = (
     r"[\p{Cc}\x{AD}\x{61C}\x{180E}\x{200B}\x{200E}\x{200F}"
     r"\x{202A}-\x{202E}\x{2060}-\x{206F}\x{FEFF}\x{FFF9}-\x{FFFB}]+"
@@ -71,10 +72,9 @@ _INVISIBLE = (
 
 
 def normalise(texts: pa.StringArray) -> pa.StringArray:
-    """Write each text in one way: NFKC, lower case, single blanks, no control characters, trimmed.
+    """Normalise each text: NFKC, lower case, single blanks, no control characters, trimmed.
 
-    Invisible marks that steer the direction of text go with the control characters; the joiners that emoji
-    and some scripts need stay. Nulls stay null.
+    Invisible marks of text direction are removed too; the joiners that emoji and some scripts need stay. Nulls stay null.
     """
     plain = pc.ascii_trim(pc.ascii_lower(texts), " ")
     messy = _rows_beyond_plain_ascii(plain)
@@ -85,7 +85,7 @@ def normalise(texts: pa.StringArray) -> pa.StringArray:
 
 
 def split_terms(texts: pa.StringArray) -> pa.ListArray:
-    """Split normalised texts at blanks and trim the punctuation around each word; empty words go.
+    """Split normalised texts at blanks and trim the punctuation around each word; empty words are dropped.
 
     ``"+md"`` gives ``"md"``; ``"www.example.com"``, ``"jane@example.org"`` and ``"don't"`` stay whole.
     """
@@ -101,7 +101,7 @@ def split_terms(texts: pa.StringArray) -> pa.ListArray:
 
 @dataclass(frozen=True, eq=False)
 class Nouns:
-    """What each of a list of words stands for.
+    """The item and kind of each word in a list.
 
     Parameters
     ----------
@@ -139,12 +139,12 @@ def find_terms(words: pa.StringArray) -> Nouns:
     return Nouns(pc.if_else(pa.array(stop), None, words), np.where(stop, STOP, TERM).astype(np.int8))
 
 
-def _are_stop_words(words: pa.StringArray) -> npt.NDArray[np.bool_]:
+def _are_stop_words(words: pa.StringArray) -> Bools:
     return np.array(pc.is_in(words, value_set=pa.array(sorted(STOP_WORDS), pa.string())), dtype=np.bool_)
 
 
-def _rows_beyond_plain_ascii(texts: pa.StringArray) -> npt.NDArray[np.bool_]:
-    """Mark the rows with anything but single blanks and printable ASCII, by one look at the bytes of all."""
+def _rows_beyond_plain_ascii(texts: pa.StringArray) -> Bools:
+    """Mark the rows with anything but single blanks and printable ASCII, in one scan of all bytes."""
     rows = np.zeros(len(texts), dtype=np.bool_)
     characters = bytes_of(texts)
     odd = (characters < ord(" ")) | (characters > ord("~"))
@@ -157,14 +157,14 @@ def _rows_beyond_plain_ascii(texts: pa.StringArray) -> npt.NDArray[np.bool_]:
 def _normalise_unicode(texts: pa.StringArray) -> pa.StringArray:
     visible = pc.replace_substring_regex(pc.replace_substring_regex(texts, _WHITE, " "), _INVISIBLE, "")
     lower = pc.utf8_lower(pc.utf8_normalize(visible, "NFKC"))
-    # Once more: a small letter may merge with its accent where the capital could not.
+    # Compose again: a small letter may combine with its accent where the capital could not.
     composed = pc.utf8_normalize(lower, "NFKC")
     return pc.ascii_trim(pc.replace_substring_regex(composed, "  +", " "), " ")
 
 
 @cache
 def _punctuation() -> str:
-    """Return ASCII's punctuation and signs, and Unicode's punctuation; emoji and currencies are words."""
+    """Return ASCII's punctuation and symbols, and Unicode's punctuation; emoji and currency signs count as words."""
     # Beyond U+FFFF hardly any script in daily use has punctuation, and looking there takes 0.4 s.
     characters = map(chr, range(0x80, 0x10000))
     return string.punctuation + "".join(c for c in characters if unicodedata.category(c).startswith("P"))

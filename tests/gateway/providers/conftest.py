@@ -17,11 +17,6 @@ ROWS = [
 
 @pytest.fixture(scope="session")
 def running():
+    """Yield one provider for all modules here."""
     with Upstream(ROWS) as server:
         yield server
-
-
-@pytest.fixture
-def upstream(running):
-    running.steer()
-    return running

@@ -12,8 +12,8 @@ import time
 
 
 def answer(target, head="HTTP/1.1 200 OK", extra=()):
-    """Return an answer that says what was asked."""
-    body = b'{"items": [{"asked": "%s"}]}' % target.encode()
+    """Return an answer with the target of its request."""
+    body = b'{"items": [{"target": "%s"}]}' % target.encode()
     lines = [head, f"Content-Length: {len(body)}", *extra, "", ""]
     return "\r\n".join(lines).encode("latin-1") + body
 

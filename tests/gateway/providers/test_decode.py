@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from incrowd.gateway.config import Budget
-from incrowd.gateway.pointers import compile_pointer
+from incrowd.gateway.config.config import Budget
+from incrowd.gateway.config.pointers import compile_pointer
 from incrowd.gateway.providers import decode as decoding
 from incrowd.gateway.providers import structure
 from incrowd.gateway.providers.base import ProviderError
@@ -219,8 +219,11 @@ def test_decoding_stops_when_the_memory_is_used_up():
     [
         (b'{"items": [{"a": "' + b"x" * 2_000_000 + b'"}]}', "a row of the provider's answer is too large"),
         (b'{"items": [{"a": [' + b"1," * 50_000 + b"1]}]}", "a row of the provider's answer is too large"),
-        (b'{"items": [], "a": "' + b"x" * 2_000_000 + b'"}', "what is not rows of the provider's answer"),
-        (b'{"a": [' + b"1," * 50_000 + b'1], "items": []}', "what is not rows of the provider's answer"),
+        (
+            b'{"items": [], "a": "' + b"x" * 2_000_000 + b'"}',
+            "the part without rows of the provider's answer",
+        ),
+        (b'{"a": [' + b"1," * 50_000 + b'1], "items": []}', "the part without rows of the provider's answer"),
         (b"{" + b'"a":1,' * 60_000 + b'"items":[]}', "'rows' points to"),
         (b'{"items": ' + b"[" * 1_000_000, "'rows' points to"),
         (b'{"items": [{"a": ' + b"[" * 1_000_000, "not JSON"),
@@ -234,10 +237,10 @@ def test_decoding_stops_when_the_memory_is_used_up():
     ],
 )
 def test_a_large_answer_that_cannot_be_read_is_an_error_soon(text, words):
-    begun = time.monotonic()
+    begun = time.process_time()
     with pytest.raises(ProviderError, match=words) as caught:
         decoded(text, "/items")
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 10  # less than one; what grows with the square takes minutes
     assert (caught.value.code, caught.value.status) == ("provider_error", 502)
     assert SECRET not in str(caught.value)
 
@@ -245,12 +248,13 @@ def test_a_large_answer_that_cannot_be_read_is_an_error_soon(text, words):
 def test_decoding_ends_with_the_fetch():
     text = b'{"items": [' + b",".join([b'{"a": "\\u003a"}'] * 1_000_000) + b"]}"
 
+    room = Room(Budget(rows=10**7))
+
     async def give_up():
-        begun = time.monotonic()
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.1):
-                await decode_either(Decoder("/items"), text, Room(Budget(rows=10**7)))
+                await decode_either(Decoder("/items"), text, room)
         await asyncio.get_running_loop().shutdown_default_executor()
-        return time.monotonic() - begun
 
-    assert asyncio.run(give_up()) < 1
+    asyncio.run(give_up())
+    assert room.rows > 10**7 - 1_000_000  # not all of it was decoded

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.providers.helpers import expect_failure, http
 from gateway.providers.raw import Raw, answer
-from incrowd.gateway.config import LinkPages
+from incrowd.gateway.config.config import LinkPages
 from incrowd.gateway.providers.base import ProviderError
 from incrowd.gateway.providers.links import MOST_CHARACTERS, next_link
 
@@ -210,25 +210,26 @@ def test_no_header_takes_long(start, piece):
     """100 headers of 8 kB; with the limit on their length they would not even be read."""
     header = start + piece * (8_000 // len(piece))
     for text in (header, header + '"', header + ">"):
-        begun = time.perf_counter()
+        begun = time.process_time()
         for _ in range(2):  # as many as the limit lets through
             with contextlib.suppress(ProviderError):
                 next_link([text])
-        assert time.perf_counter() - begun < 0.2
+        # The processor's time, whatever else runs: some milliseconds, where all pairs of characters take seconds.
+        assert time.process_time() - begun < 0.5
     with pytest.raises(ProviderError, match=f"more than {MOST_CHARACTERS} characters"):
         next_link([header] * 100)
 
 
 @pytest.mark.parametrize(
-    ("number", "words"), [(50, "Link headers have more than"), (100, "too much that is not its body")]
+    ("number", "words"), [(50, "Link headers have more than"), (100, "too many bytes outside of its body")]
 )
 def test_a_provider_s_hostile_headers_end_soon(number, words):
     headers = ["Link: " + "<" * 8_000] * number
     with Raw(lambda target: [answer(target, extra=headers)]) as raw:
-        begun = time.perf_counter()
+        begun = time.process_time()
         config = http(raw, pages=LinkPages(next="header"))
         expect_failure(config, "provider_error", 502, words)
-        assert time.perf_counter() - begun < 1.0
+        assert time.process_time() - begun < 2.0  # the processor's time, as above
 
 
 @pytest.mark.parametrize("extra", [["X: y"] * 200, ["X: " + "y" * 9_000]])
@@ -239,5 +240,5 @@ def test_headers_are_limited_in_number_and_size(extra):
 
 
 def test_a_next_page_without_an_address_is_not_the_end():
-    with pytest.raises(ProviderError, match="leads nowhere"):
+    with pytest.raises(ProviderError, match="is empty"):
         next_link(["<>; rel=next"])

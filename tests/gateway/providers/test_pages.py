@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gateway.providers.conftest import ROWS
 from gateway.providers.helpers import expect_failure, fetch, http
 from gateway.upstream import Upstream
-from incrowd.gateway.config import Budget, CursorPages, HttpProvider, LinkPages, OffsetPages
+from incrowd.gateway.config.config import Budget, CursorPages, HttpProvider, LinkPages, OffsetPages
 from incrowd.gateway.providers.base import ProviderError
 from incrowd.gateway.providers.pages import Page, plan_walk
 
@@ -83,7 +83,7 @@ def test_pagination_has_the_names_it_is_given(upstream):
     assert dict(request["query"]) == {"race": "White", "skip": "0", "take": "50"}
 
 
-def test_smaller_pages_than_asked_for_are_read_to_the_total(upstream):
+def test_smaller_pages_than_requested_are_read_to_the_total(upstream):
     upstream.steer(most=4)
     fetched = fetch(http(upstream, pages=OffsetPages(size=10, total="/total")))
     assert (fetched.rows, fetched.complete) == (ROWS, True)
@@ -96,7 +96,7 @@ def test_smaller_pages_than_asked_for_are_read_to_the_total(upstream):
         ("ignores-offset", None, "same page again", ROWS[:10]),
         ("ignores-offset", "/total", "same page again", ROWS[:10]),
         ("total-changes", "/total", "changed while", ROWS[:20]),
-        ("total-too-large", "/total", "fewer rows than it counts", ROWS),
+        ("total-too-large", "/total", "fewer rows than its total", ROWS),
     ],
 )
 def test_offsets_that_do_not_add_up_are_not_a_complete_answer(upstream, fault, total, words, rows):
@@ -110,7 +110,7 @@ def test_offsets_that_do_not_add_up_are_not_a_complete_answer(upstream, fault, t
 def test_more_rows_than_the_provider_counts_are_not_a_complete_answer(upstream):
     upstream.steer("total-too-small")
     fetched = fetch(http(upstream, pages=OffsetPages(size=50, total="/total")))
-    assert (fetched.complete, fetched.missing) == (False, "the provider sent more rows than it counts")
+    assert (fetched.complete, fetched.missing) == (False, "the provider sent more rows than its total")
 
 
 def test_a_provider_that_ignores_the_limit_and_counts_is_complete(upstream):
@@ -143,7 +143,7 @@ def test_pages_without_an_end_stop_at_the_budget(upstream, kind):
 @pytest.mark.parametrize("kind", ONWARD)
 def test_pages_in_a_circle_are_an_error(upstream, kind):
     steer(upstream, kind, "same-cursor")
-    expect_failure(http(upstream, pages=KINDS[kind]), "provider_error", 502, "comes again")
+    expect_failure(http(upstream, pages=KINDS[kind]), "provider_error", 502, "is repeated")
     assert len(upstream.received) == 2
 
 
@@ -176,7 +176,7 @@ def test_a_cursor_of_another_type_is_an_error(upstream):
         "http://127.0.0.1:nonsense/rows",
     ],
 )
-def test_a_link_to_somebody_else_is_not_followed(upstream, kind, location):
+def test_a_link_to_another_host_is_not_followed(upstream, kind, location):
     steer(upstream, kind, "foreign-link", location=location.format(port=upstream.port))
     expect_failure(http(upstream, pages=KINDS[kind]), "provider_error", 502, "link to the next page")
     assert len(upstream.received) == 1
@@ -185,7 +185,7 @@ def test_a_link_to_somebody_else_is_not_followed(upstream, kind, location):
 @pytest.mark.parametrize("kind", ["link", "header"])
 def test_a_link_back_to_the_beginning_is_not_followed(upstream, kind):
     steer(upstream, kind, "foreign-link", location="/rows?race=White#again")
-    expect_failure(http(upstream, pages=KINDS[kind]), "provider_error", 502, "comes again", {"race": "White"})
+    expect_failure(http(upstream, pages=KINDS[kind]), "provider_error", 502, "is repeated", {"race": "White"})
     assert len(upstream.received) == 1
 
 
@@ -204,7 +204,7 @@ def test_each_page_is_retried_by_itself(upstream):
     assert len(others) == 3
 
 
-def test_a_provider_that_sends_less_at_once_than_asked_for_is_read_to_the_end(upstream):
+def test_a_provider_that_sends_smaller_pages_than_requested_is_read_to_the_end(upstream):
     upstream.steer(most=3)
     fetched = fetch(http(upstream, pages=OffsetPages(size=50), key="/id"))
     assert (fetched.rows, fetched.complete) == (ROWS, True)

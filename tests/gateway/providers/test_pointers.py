@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from incrowd.errors import BadInputError
-from incrowd.gateway.pointers import MISSING, compile_pointer
+from incrowd.gateway.config.pointers import MISSING, compile_pointer
 
 # The document and the pointers of RFC 6901, section 5.
 DOCUMENT = {

@@ -8,7 +8,7 @@ import pytest
 from gateway.providers.conftest import ROWS
 from gateway.providers.helpers import expect_failure, fetch, http, using
 from gateway.upstream import Upstream
-from incrowd.gateway.config import ClientTls
+from incrowd.gateway.config.config import ClientTls
 
 
 def openssl(*words):
@@ -41,7 +41,7 @@ def issued(directory, name, ca, names):
 def papers(tmp_path_factory):
     """Return authorities and certificates by name."""
     if shutil.which("openssl") is None:
-        pytest.skip("there is no openssl to make certificates with; install it")
+        pytest.skip("there is no openssl to make certificates with (Debian: openssl)")
     directory = tmp_path_factory.mktemp("tls")
     ca, other = authority(directory, "ours"), authority(directory, "other")
     return {

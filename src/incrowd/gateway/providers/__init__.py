@@ -1,17 +1,23 @@
-"""Providers: where rows come from. Each kind reads a whole answer, or says what is missing of it."""
+"""Providers: the sources of rows. Each kind reads a complete answer, or reports what is missing."""
 
 from __future__ import annotations
 
-from incrowd.gateway.config import HttpProvider, PostgresProvider
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from incrowd.gateway.config import settings
 from incrowd.gateway.providers.base import OVER_BUDGET, Fetched, Provider, ProviderError
 from incrowd.gateway.providers.http import HttpSource
 from incrowd.gateway.providers.postgres import PostgresSource
 
 __all__ = ["OVER_BUDGET", "Fetched", "Provider", "ProviderError", "open_provider"]
 
+_SOURCES: Mapping[type, Callable[[Any], Provider]] = {
+    settings.HttpProvider: HttpSource,
+    settings.PostgresProvider: PostgresSource,
+}
 
-async def open_provider(config: HttpProvider | PostgresProvider) -> Provider:
+
+async def open_provider(config: settings.Provider) -> Provider:
     """Return the provider that a configuration describes; it need not be reachable yet."""
-    if isinstance(config, HttpProvider):
-        return HttpSource(config)
-    return PostgresSource(config)
+    return _SOURCES[type(config)](config)

@@ -1,4 +1,4 @@
-"""What every provider offers: rows for what was sent, and whether they are all there are."""
+"""The interface of providers: rows for a query, and whether they are complete."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from incrowd.errors import IncrowdError
-from incrowd.online.schema import text_of
+from incrowd.generalizer.schema import text_of
 
 __all__ = ["OVER_BUDGET", "Fetched", "Provider", "ProviderError", "TryAgainError", "plain_text", "try_again"]
 
-BACKOFF_SECONDS = 0.05  # before the first retry; doubled each time, and up to a half of it left to chance
+BACKOFF_SECONDS = 0.05  # before the first retry; doubled each time, with random jitter of up to a half
 
 Result = TypeVar("Result")
 
 
 OVER_BUDGET = "the answer has more than"
-"""How `Fetched.missing` begins if it was us who stopped reading."""
+"""The beginning of `Fetched.missing` if the gateway stopped reading."""
 
 
 class ProviderError(IncrowdError):
-    """The provider gave no usable answer. The message never holds a value, an address or what was answered.
+    """The provider gave no usable answer. The message never contains a value, an address or the answer.
 
     Parameters
     ----------
     message
-        One line for the person who asked.
+        One line for the person who sent the query.
     code
         The error's code in the gateway's answer.
     status
@@ -42,24 +42,24 @@ class ProviderError(IncrowdError):
 
     @classmethod
     def late(cls, seconds: float) -> ProviderError:
-        """Return the error of a fetch that was not finished in time."""
+        """Return the error for a fetch that was not finished in time."""
         message = f"the provider did not answer within {seconds:g} seconds"
         return cls(message, code="provider_timeout", status=504)
 
     @classmethod
     def unreachable(cls) -> ProviderError:
-        """Return the error of a provider to whom there is no connection."""
+        """Return the error for a provider that cannot be connected to."""
         return cls("the provider cannot be reached")
 
     @classmethod
     def unsendable(cls, name: str) -> ProviderError:
-        """Return the error of a value that does not even leave."""
+        """Return the error for a value that cannot be sent."""
         message = f"parameter '{name}' must be one text, number, true or false that can be sent"
         return cls(message, code="bad_request", status=400)
 
 
 class TryAgainError(Exception):
-    """An attempt failed in a way that another one may not; it carries what to say if none succeeds."""
+    """An attempt failed but may succeed if it is repeated; it has the error to raise if none succeeds."""
 
     def __init__(self, problem: ProviderError) -> None:
         super().__init__(str(problem))
@@ -68,16 +68,16 @@ class TryAgainError(Exception):
 
 @dataclass(slots=True)
 class Fetched:
-    """What a provider answered.
+    """An answer of a provider.
 
     Parameters
     ----------
     rows
         The rows, in the provider's order.
     complete
-        Whether these are all rows for what was sent.
+        Whether these are all rows that match the query.
     missing
-        Why they are not all, in one line; empty if they are.
+        Why they are not complete, in one line; empty if they are.
     nbytes
         The size of the answer, decompressed.
     pages
@@ -92,27 +92,27 @@ class Fetched:
 
 
 class Provider(Protocol):
-    """Somebody who has rows and is not trusted with the query."""
+    """A source of rows that is not trusted with the original query."""
 
     def fetch(self, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Awaitable[Fetched]:
         """Return all rows for what is sent, or a `Fetched` that says what is missing."""
 
     async def ready(self) -> bool:
-        """Tell whether the provider can be reached, at little cost and without asking it for anything."""
+        """Return whether the provider can be reached, without sending a query."""
 
     async def close(self) -> None:
-        """Let all connections go."""
+        """Close all connections."""
 
 
 def plain_text(name: str, value: object) -> str:
-    """Return the text that stands for a value in a query string or in SQL; nothing nested has one."""
+    """Return the text of a value for a query string or SQL; nested values have none."""
     if value is None or isinstance(value, list | tuple | dict | set):
         raise ProviderError.unsendable(name)
     return text_of(value)
 
 
 async def try_again(attempt: Callable[[], Awaitable[Result]], retries: int, failure: TryAgainError) -> Result:
-    """Make an attempt that failed again, the very same, after a short while; raise the last one's problem if none succeeds."""
+    """Repeat an attempt that failed, after a short delay; raise the last error if none succeeds."""
     for number in range(retries):
         await asyncio.sleep(BACKOFF_SECONDS * 2**number * random.uniform(0.5, 1.0))  # noqa: S311
         try:

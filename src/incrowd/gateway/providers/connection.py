@@ -1,9 +1,9 @@
-"""One connection to a provider: a request goes out, its answer comes in, and nothing else may.
+"""One connection to a provider: one request at a time, and no data outside of its answer.
 
-Answers have no names in HTTP/1.1: the next one on a connection is the answer to the next request. Whatever a provider
-sends while nobody has asked it would thus be taken for the answer to what is asked next, by another person perhaps. A
-connection on which anything has arrived before a request leaves is therefore closed, and every answer is read by a parser of
-its own. What a provider sends after that, before it has read the request, cannot be told from an answer to it.
+HTTP/1.1 does not number answers: the next one on a connection is the answer to the next request. Data that a provider sends
+without a request would therefore be taken for the answer to the next request, perhaps another person's. A connection on which
+any data has arrived before a request is sent is closed, and each answer has a parser of its own. What a provider sends after
+the request has left, but before it has read it, cannot be distinguished from an answer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from incrowd.gateway.providers.tls import TlsLayer
 __all__ = ["Connection"]
 
 LARGE = 64 * 1024
-"""After a piece of so many bytes others get a turn."""
+"""After a read of this many bytes, other tasks of the event loop run first."""
 # Also the end of the other side is something that arrives; so are urgent data and errors (which are always looked for).
 ANYTHING = select.POLLIN | select.POLLPRI
 
@@ -30,7 +30,7 @@ Waiting = asyncio.Future[Received | None]
 
 
 class _Polled(ctypes.Structure):
-    """The system's ``pollfd``: what to look at, what for, and what was found."""
+    """The system's ``pollfd``: descriptor, requested events, returned events."""
 
     _fields_ = (("fd", ctypes.c_int), ("events", ctypes.c_short), ("revents", ctypes.c_short))
 
@@ -43,14 +43,14 @@ _poll.restype = ctypes.c_int
 
 
 class Connection(asyncio.Protocol):
-    """A connection that one request at a time may use.
+    """A connection for one request at a time.
 
     Parameters
     ----------
     on_lost
         Called with the connection when it has ended.
     tls
-        What encrypts it, if anything does.
+        The TLS layer; None for plain TCP.
     """
 
     def __init__(self, on_lost: Callable[[Connection], None], tls: TlsLayer | None = None) -> None:
@@ -65,7 +65,7 @@ class Connection(asyncio.Protocol):
         self._reader: AnswerReader | None = None
 
     def is_clean(self) -> bool:
-        """Tell whether nothing has arrived that was not asked for, not even a part of it; it may wait in the kernel."""
+        """Return whether no unexpected data has arrived, not even a part of a TLS record; it may still be in the kernel's buffer."""
         if not self.is_usable or self._transport.is_closing():
             return False
         if self._tls is not None and not self._tls.is_between_records:
@@ -74,11 +74,11 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether no answer is awaited."""
+        """Whether no answer is pending."""
         return self._waiting is None
 
     def ask(self, request: bytes, most: int) -> Waiting:
-        """Send a request; return the answer to come, which is None if its body has more than so many bytes."""
+        """Send a request; return a future of its answer, which is None if the body has more than `most` bytes."""
         waiting: Waiting = self._loop.create_future()
         self._waiting = waiting
         self._reader = AnswerReader(most)
@@ -86,14 +86,14 @@ class Connection(asyncio.Protocol):
         return waiting
 
     def hang_up(self) -> None:
-        """End it at once. No farewells: TLS would first read on."""
+        """Abort the connection at once: a regular TLS shutdown would read on first."""
         self.is_usable = False
         self._transport.abort()
 
     # What the event loop calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take note of the socket, and begin with the handshake if there is one."""
+        """Keep the transport and its socket; start the TLS handshake if there is one."""
         self._transport = cast("asyncio.Transport", transport)
         self._socket = _Polled(transport.get_extra_info("socket").fileno(), ANYTHING, 0)
         if self._tls is None:
@@ -102,7 +102,7 @@ class Connection(asyncio.Protocol):
             self._transport.write(self._tls.begin())
 
     def data_received(self, data: bytes) -> None:
-        """Read on in the answer; hang up if nobody has asked."""
+        """Parse data of the answer; close the connection if no answer is pending."""
         if len(data) >= LARGE:
             self._transport.pause_reading()
             self._loop.call_soon(self._read_on)
@@ -112,11 +112,11 @@ class Connection(asyncio.Protocol):
             self._decrypt(self._tls, data)
 
     def eof_received(self) -> None:
-        """Take the end of the connection for the end of an answer that has no other, if TLS does not know better."""
+        """Take the end of the connection for the end of an answer without a length; with TLS only a close notification ends it."""
         self._end(is_sure=self._tls is None)
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - however it ended
-        """Say to who waits that no more will come."""
+        """Fail the pending answer."""
         self._end(is_sure=False)
         if not self.established.done():
             self._fail_to_establish(ConnectionResetError())
@@ -143,7 +143,7 @@ class Connection(asyncio.Protocol):
             self.established.set_result(None)
 
     def _break_off(self, tls: TlsLayer, error: ssl.SSLError) -> None:
-        """Say what is wrong in TLS to the other side, and end."""
+        """Send the TLS alert and close."""
         self._transport.write(tls.to_send())
         if not self.established.done():
             self._fail_to_establish(error)
@@ -152,7 +152,7 @@ class Connection(asyncio.Protocol):
 
     def _fail_to_establish(self, error: Exception) -> None:
         self.established.set_exception(error)
-        self.established.exception()  # it is no loss if who wanted the connection has given up
+        self.established.exception()  # retrieved: the request that wanted the connection may have been cancelled
 
     def _read(self, data: bytes) -> None:
         reader = self._reader
@@ -162,18 +162,20 @@ class Connection(asyncio.Protocol):
             self._settle(reader)
 
     def _end(self, *, is_sure: bool) -> None:
-        """Take note that no more will come; it is sure if it was the provider who said so."""
+        """Note the end of the data; it is sure if the provider announced it."""
         self.is_usable = False
         reader = self._reader
         if reader is not None:
             if is_sure and reader.ends_with_connection:
                 reader.is_complete = True
             else:
-                reader.error = TryAgainError(ProviderError("the provider's answer broke off"))
+                reader.error = TryAgainError(
+                    ProviderError("the provider's answer is incomplete: the connection ended")
+                )
             self._settle(reader)
 
     def _settle(self, reader: AnswerReader) -> None:
-        """Hand over what was read, and keep nothing of it: the connection may be idle for a while."""
+        """Complete the pending future and drop the answer's data: the connection may be idle for a while."""
         waiting, self._waiting, self._reader = self._waiting, None, None
         reader.close()
         self.is_usable = self.is_usable and reader.is_complete and reader.is_clean

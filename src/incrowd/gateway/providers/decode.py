@@ -1,9 +1,9 @@
-"""From a provider's answer to rows, without building more than a fetch may bring and without holding others up.
+"""Decoding a provider's answer into rows, within the budget of a fetch and without blocking the event loop.
 
-A small answer is decoded at once. A large one is taken apart in a thread: its array of rows is found, and decoded some rows
-at a time until it ends or the fetch's budget does. The rest of the document is decoded by itself. Every byte between two
-places that `structure` found is decoded by msgspec or is a comma or blank that belongs there, so what one way takes for
-JSON the other does too, with the same values.
+A small answer is decoded at once. A large one is decoded in a thread: its array of rows is found, and decoded some rows
+at a time until the array or the fetch's budget ends. The rest of the document is decoded separately. Every byte between
+two places that `structure` found is decoded by msgspec or is a comma or blank between values, so both ways accept the
+same documents and return the same values.
 """
 
 from __future__ import annotations
@@ -16,45 +16,45 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from incrowd.gateway.pointers import compile_pointer
+from incrowd.gateway.config.pointers import compile_pointer
+from incrowd.gateway.config.settings import Budget
 from incrowd.gateway.providers.base import OVER_BUDGET, ProviderError
 from incrowd.gateway.providers.structure import NOWHERE, PIECE, find_end, find_value, scan, skip_blanks
-from incrowd.gateway.settings import Budget
-from incrowd.gateway.strict_json import NOT_JSON, JsonError, decode, decode_with_rows, memory_of_text
+from incrowd.gateway.requests.strict_json import NOT_JSON, JsonError, decode, decode_with_rows, memory_of_text
 
 __all__ = ["Decoded", "Decoder", "Room", "decode_value"]
 
 SMALL = 64 * 1024
-"""Up to here an answer is decoded on the event loop: some twenty milliseconds at the very worst."""
+"""Up to this size an answer is decoded in the event loop: twenty milliseconds in the worst case."""
 AT_ONCE = 2
 """Large answers of a provider that are decoded at the same time."""
 STEP_SECONDS = 0.02
-"""How long a thread works before it looks whether anybody still waits."""
+"""How long a thread works before the task is checked for cancellation."""
 MEMORY_PER_BYTE = 8
-"""How many bytes of memory a byte of the budget is good for. Rows of a few numbers and texts take four to six."""
+"""Bytes of memory that each byte of the budget allows. Rows of a few numbers and texts take four to six."""
 LEAST_MEMORY = 64 * 10**6
-"""Memory that every fetch may take."""
+"""Memory that every fetch may use."""
 UNCOUNTED = 64
-"""Answers are not counted while all of them are smaller than this part of the memory: a byte becomes 30 at most."""
+"""Memory is not measured while the answers are smaller than this fraction of it: a byte takes 30 bytes at most."""
 LARGEST_PART = 2 * 10**6
 MOST_VALUES = 50_000
-"""One row, and all that is not rows, is decoded in one go, during which nothing else runs: up to so many bytes and values."""
+"""A row, and the document without its rows, are each decoded in one call, which blocks other threads: the most bytes and values."""
 
 ONE_ROW = "a row"
 ONE_FIELD = "a field with JSON"
-BESIDE = "what is not rows"
+WITHOUT_ROWS = "the part without rows"
 UNREADABLE = (JsonError, msgspec.DecodeError, UnicodeDecodeError)
 NO_ROWS = "the provider's answer has no array of objects where 'rows' points to"
 NO_ROWS_FOUND = "the provider's answer is not JSON, or has no array of objects where 'rows' points to"
 
 
 class Room:
-    """What is left of a fetch's budget in rows and in memory. Every page takes some of it.
+    """The remaining budget of a fetch in rows and memory. Every page uses some of it.
 
     Parameters
     ----------
     budget
-        The most that a fetch may bring.
+        The budget of the fetch.
     """
 
     __slots__ = ("_nbytes", "memory", "most", "over", "rows")
@@ -68,11 +68,11 @@ class Room:
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing more may be decoded."""
+        """Whether the budget is used up."""
         return self.rows < 0 or self.memory < 0
 
     def take(self, text: bytes, rows: list[dict[str, Any]]) -> None:
-        """Take room for rows and the JSON text that they came in."""
+        """Use some of the budget for rows and the JSON text that they came in."""
         self.rows -= len(rows)
         self._nbytes += len(text)
         if self._nbytes * UNCOUNTED > self.most:
@@ -83,7 +83,7 @@ class Room:
 
 @dataclass(slots=True, repr=False)
 class Decoded:
-    """A JSON document, and the rows in it as far as there was room for them."""
+    """A JSON document, and its rows within the budget."""
 
     document: Any
     rows: list[dict[str, Any]]
@@ -125,9 +125,9 @@ class Decoder:
         return Decoded(document, rows)
 
     async def decode_large(self, body: bytes, room: Room) -> Decoded:
-        """Return the document and the rows of an answer, as far as there is room for them.
+        """Return the document and the rows of an answer, within the budget.
 
-        If there is not, either one row more is returned than there was room for, or `room.over` says what there is too much of.
+        If there is not enough, either one row more than the budget is returned, or `room.over` says what was exceeded.
 
         Raises
         ------
@@ -144,9 +144,9 @@ class Decoder:
             rows = await asyncio.to_thread(self._begin, body, room)
             while not await asyncio.to_thread(rows.work):
                 pass
-            document = await asyncio.to_thread(rows.decode_beside)
+            document = await asyncio.to_thread(rows.decode_without_rows)
         found = self._find_rows(document)
-        if type(found) is not list or found:  # the empty array that stands for the rows
+        if type(found) is not list or found:  # the empty array in place of the rows
             raise ProviderError(NO_ROWS)
         found += rows.rows
         return Decoded(document, found)
@@ -156,7 +156,7 @@ class Decoder:
 
 
 class _Rows:
-    """The rows of a large answer, decoded some at a time.
+    """The rows of a large answer, decoded in steps.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ class _Rows:
     place
         Where the array of rows begins in it.
     room
-        How many of them to decode.
+        The remaining budget.
     """
 
     def __init__(self, body: bytes, place: int, room: Room) -> None:
@@ -181,7 +181,7 @@ class _Rows:
             self._end = self._place
 
     def work(self) -> bool:
-        """Decode rows for a short while; tell whether there is nothing more to do."""
+        """Decode rows for a short time; return whether decoding is finished."""
         until = time.monotonic() + STEP_SECONDS
         while self._end == NOWHERE and time.monotonic() < until:
             if self._room.is_full:
@@ -190,12 +190,12 @@ class _Rows:
                 self._decode_some()
         return self._end != NOWHERE
 
-    def decode_beside(self) -> Any:
+    def decode_without_rows(self) -> Any:
         """Return the document with an empty array in place of its rows."""
         body, begin, end = self._body, self._begin, self._end + 1
-        _check_length(len(body) - (end - begin), BESIDE)
+        _check_length(len(body) - (end - begin), WITHOUT_ROWS)
         text = body[:begin] + b"[]" + body[end:]
-        _check_values(text, BESIDE)
+        _check_values(text, WITHOUT_ROWS)
         return decode(text)
 
     def _decode_some(self) -> None:
@@ -213,7 +213,7 @@ class _Rows:
             self._end = self._closing(place)
 
     def _end_of_some(self) -> int:
-        """Return where the last row ends that is in the next piece of text and for which there is room, but at least one."""
+        """Return the end of the last row in the next piece of text that is within the budget, at least one row."""
         if self._body[self._place : self._place + 1] != b"{":
             raise ProviderError(NO_ROWS_FOUND)
         seen = scan(self._body[self._place : self._place + PIECE])
@@ -241,7 +241,7 @@ def _unreadable(error: Exception) -> ProviderError:
 
 
 def decode_value(text: bytes) -> Any:
-    """Return what the JSON text in one field of a row says; raise a `ProviderError` if it cannot be read or is too large."""
+    """Decode the JSON text in one field of a row; raise a `ProviderError` if it is not valid or too large."""
     _check_length(len(text), ONE_FIELD)
     _check_values(text, ONE_FIELD)
     try:

@@ -1,7 +1,7 @@
 """A provider that answers HTTP requests with JSON.
 
-It is told the generalized query and nothing else: no cookies, no redirects followed, no proxy from the environment,
-and no header but ours and those of the person that the configuration lets through.
+It is sent the generalized query and nothing else: no cookies, no followed redirects, no proxy from the environment,
+and no headers except the gateway's own and those of the person that the configuration forwards.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from urllib.parse import urlencode
 import msgspec
 from yarl import URL
 
+from incrowd.core.bounded import keep
 from incrowd.errors import BadInputError
-from incrowd.gateway.config import ClientTls, HttpProvider
+from incrowd.gateway.config.config import ClientTls, HttpProvider
 from incrowd.gateway.providers.base import (
     OVER_BUDGET,
     Fetched,
@@ -28,49 +29,48 @@ from incrowd.gateway.providers.base import (
     plain_text,
     try_again,
 )
-from incrowd.gateway.providers.clock import Clock
+from incrowd.gateway.providers.deadlines import Deadlines
 from incrowd.gateway.providers.decode import Decoder, Room
 from incrowd.gateway.providers.pages import Page, Walk, plan_walk
 from incrowd.gateway.providers.pool import Pool
 from incrowd.gateway.providers.reader import Received
 from incrowd.gateway.providers.unpack import Unpacker, unpack
-from incrowd.online.kept import keep
-from incrowd.online.schema import text_of
+from incrowd.generalizer.schema import text_of
 
 __all__ = ["HttpSource"]
 
 MOST_CONNECTIONS = 100
 REMEMBERED = 1024
-"""Request lines that are not made again."""
+"""Request lines that are cached."""
 LONGEST_REMEMBERED = 1024
-"""Characters of the longest of them: people choose the values, and must not fill the memory."""
+"""Characters of the longest cached line: people choose the values, and must not exhaust the memory."""
 PROBE_SECONDS = 1.0
 UNPACKED_AT_ONCE = 2
-"""Large answers of a provider that are unpacked at the same time."""
+"""Large answers of a provider that are decompressed at the same time."""
 SMALL = 256
-"""Bytes up to which a compressed answer is unpacked at once: it becomes a thousand times as many at most."""
+"""Bytes up to which a compressed answer is decompressed in the event loop: it grows by a factor of a thousand at most."""
 OUR_HEADERS = {"accept": "application/json", "accept-encoding": "gzip, deflate", "user-agent": "incrowd"}
 JSON_BODY = {"content-type": "application/json"}
-# What a header's value may be made of (RFC 9110, 5.5). A line's end in it would begin a header of its own.
+# The characters of a header's value (RFC 9110, 5.5). A line break in it would start another header.
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 
 _encode = msgspec.json.Encoder(enc_hook=text_of).encode
 
 
 class _Start(NamedTuple):
-    """What is sent in a query string, as texts, and the path and query of the first page."""
+    """The parameters in the query string as texts, and the path and query of the first page."""
 
     texts: dict[str, str]
     target: str
 
 
 class HttpSource:
-    """A provider that answers HTTP requests with JSON. Make it where an event loop runs.
+    """A provider that answers HTTP requests with JSON. Create it in a running event loop.
 
     Parameters
     ----------
     config
-        Its address and how to ask it.
+        Its address and how to send requests.
     """
 
     def __init__(self, config: HttpProvider) -> None:
@@ -87,27 +87,27 @@ class HttpSource:
         self._target = url.raw_path_qs
         self._between = "&" if url.raw_query_string else "?"
         self._unpacking = asyncio.Semaphore(UNPACKED_AT_ONCE)
-        self._clock = Clock(config.timeout)
+        self._deadlines = Deadlines(config.timeout)
         self._pool = Pool(
             url.raw_host or "",
             url.port or 0,
             _tls_context(config.tls) if config.tls or url.scheme == "https" else None,
             limit=MOST_CONNECTIONS,
-            # Half of a fetch's time to get a connection; the clock keeps the whole.
+            # Half of a fetch's time to get a connection; the deadline limits the whole.
             connect_seconds=config.timeout / 2,
         )
 
     async def fetch(self, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Fetched:
-        """Return all rows for what is sent, or what came of them before a budget or the provider ended it."""
+        """Return all rows for what is sent, or those that were received before a budget or the provider stopped it."""
         start = self._start(sent)
         try:
-            with self._clock.limit():
+            with self._deadlines.limit():
                 return await self._read_pages(start, sent, self._let_through(headers) if headers else "")
         except TimeoutError:
             raise ProviderError.late(self._config.timeout) from None
 
     async def ready(self) -> bool:
-        """Tell whether somebody listens there; nothing is asked."""
+        """Return whether the provider accepts connections; no request is sent."""
         try:
             async with asyncio.timeout(PROBE_SECONDS):
                 _, writer = await asyncio.open_connection(self._url.host, self._url.port)
@@ -119,20 +119,20 @@ class HttpSource:
         return True
 
     async def close(self) -> None:
-        """Let all connections go."""
+        """Close all connections."""
         await self._pool.close()
 
     def _let_through(self, headers: Mapping[str, str]) -> str:
-        """Return those of the person's headers that may pass; the gateway's own are not to be replaced."""
+        """Return those of the person's headers that are forwarded; they never replace the gateway's own."""
         named = {name.lower(): value for name, value in headers.items()}
         return _lines(
             {name: named[name] for name in sorted(self._forward & named.keys() - self._headers.keys())}
         )
 
     def _start(self, sent: Mapping[str, Any]) -> _Start:
-        """Return where to begin. It takes a while to make it, so it is kept for a query that is asked again.
+        """Return the first request line of a query, cached since it takes a while to build.
 
-        Queries never change, so which object it is says what is sent; another person's is another object.
+        Queries are immutable, so the object's identity determines what is sent; another person's query is another object.
         """
         kept = self._starts.get(id(sent))
         if kept is not None and kept[0] is sent:
@@ -174,7 +174,7 @@ class HttpSource:
             pages += 1
             decoded = self._decoder.decode_small(body, room) or await self._decoder.decode_large(body, room)
             page = Page(decoded.rows, decoded.document, received.links)
-            if room.over:  # the rest of the page is not there, so nobody can say what follows it
+            if room.over:  # the rest of the page was not decoded, so the next page is unknown
                 rows += page.rows
                 missing = room.over
                 break
@@ -189,7 +189,7 @@ class HttpSource:
         return Fetched(rows, not missing, missing, nbytes, pages)
 
     async def _unpack(self, received: Received, most: int) -> bytes | None:
-        """Return the body of a compressed answer; None if it is too large. A large one is unpacked in a thread, in steps."""
+        """Return the decompressed body; None if it is too large. A large one is decompressed in a thread, in steps."""
         if len(received.body) <= SMALL:
             return unpack(received.body, received.encoding, most)
         unpacker = Unpacker(received.body, received.encoding, most)
@@ -199,7 +199,7 @@ class HttpSource:
             return await asyncio.to_thread(unpacker.result)
 
     def _request(self, target: str, sent: Mapping[str, Any], walk: Walk, headers: str) -> bytes:
-        """Return a request as it goes out; what is sent is its body, unless the target has it."""
+        """Return the bytes of a request; the query is in its body, unless the target contains it."""
         if self._method == "GET":
             return f"GET {target}{self._head}{headers}\r\n".encode("latin-1")
         body = _json({**sent, **walk.parameters})
@@ -221,9 +221,9 @@ class HttpSource:
 
 
 def _tls_context(tls: ClientTls | None) -> ssl.SSLContext:
-    """Return a context that checks certificates, and shows the gateway's own where it has one."""
+    """Return a context that checks certificates and presents the gateway's own, if configured."""
     try:
-        context = ssl.create_default_context(cafile=tls.ca if tls else None)  # else the system's authorities
+        context = ssl.create_default_context(cafile=tls.ca if tls else None)  # None: the system's authorities
         if tls and tls.certificate:
             context.load_cert_chain(tls.certificate, tls.key)
     except OSError:
@@ -233,7 +233,7 @@ def _tls_context(tls: ClientTls | None) -> ssl.SSLContext:
 
 def _lines(headers: Mapping[str, str]) -> str:
     if not all(map(_VALUE.fullmatch, headers.values())):
-        raise ProviderError("a header cannot be passed on to the provider")
+        raise ProviderError("a header cannot be forwarded to the provider")
     return "".join(f"{name}: {value}\r\n" for name, value in headers.items())
 
 

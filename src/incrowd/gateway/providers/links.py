@@ -1,7 +1,7 @@
 """The link to the next page in ``Link`` headers (RFC 8288).
 
-Every character is looked at once, however the headers are made. A header that cannot be read is an error and not the
-last page: what it was to say may have been that there is another one.
+Parsing takes linear time for any input. A header that cannot be parsed is an error and not the last page, since it may
+have a link to another page.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from incrowd.gateway.providers.base import ProviderError
 __all__ = ["MOST_CHARACTERS", "next_link"]
 
 MOST_CHARACTERS = 16_384  # of all Link headers of an answer together
-# Nothing here ever takes back what it has matched ("+" after a repetition), so each takes linear time.
+# Possessive repetitions ("+" after a repetition) never backtrack, so matching takes linear time.
 _SPACES = re.compile(r"[ \t]*+")
 _COMMAS = re.compile(r"[ \t,]*+")
 _TARGET = re.compile(r"<([^>]*+)>")
@@ -37,9 +37,11 @@ def next_link(headers: Sequence[str]) -> str | None:
         for target, parameters in _links(header):
             if "next" in parameters.get("rel", "").lower().split():
                 if "anchor" in parameters:
-                    raise ProviderError("the provider's link to the next page is one of another document")
+                    raise ProviderError(
+                        "the provider's link to the next page has an anchor in another document"
+                    )
                 if not target:
-                    raise ProviderError("the provider's link to the next page leads nowhere")
+                    raise ProviderError("the provider's link to the next page is empty")
                 targets.add(target)
     if len(targets) > 1:
         raise ProviderError("the provider's Link headers name several next pages")
@@ -59,7 +61,7 @@ def _links(header: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _parameters(header: str, place: int) -> tuple[dict[str, str], int]:
-    """Read a link's parameters (of those with one name the first counts), and where they end."""
+    """Read a link's parameters (the first of each name counts), and where they end."""
     found: dict[str, str] = {}
     while True:
         place = _skip(_SPACES, header, place)

@@ -1,9 +1,9 @@
-"""Reading an answer that comes in pages to its end: what to ask for next, and whether everything came.
+"""Reading an answer in pages to its end: what to request next, and whether the answer is complete.
 
-A walk makes no requests. It says what to add to the first one, and `advance` looks at each page: does another
-one follow (`parameters` or `link` say which), and if not, is the answer whole (`missing` is empty) or not?
-What contradicts itself or is not where the configuration says is an error: a cursor that comes again, a link to
-another host, a page that does not say whether another one follows.
+A walk makes no requests itself. It gives the parameters of the first one, and `advance` evaluates each page: whether
+another one follows (`parameters` or `link` say which), and if not, whether the answer is complete (`missing` is empty).
+Contradictions, and values that are not where the configuration says, are errors: a repeated cursor, a link to another
+host, a page that does not say whether another one follows.
 """
 
 from __future__ import annotations
@@ -14,25 +14,27 @@ from typing import Any
 
 from yarl import URL
 
-from incrowd.gateway.config import CursorPages, HttpProvider, LinkPages, OffsetPages
-from incrowd.gateway.pointers import MISSING, compile_pointer
+from incrowd.gateway.config.config import CursorPages, HttpProvider, LinkPages, OffsetPages
+from incrowd.gateway.config.pointers import MISSING, compile_pointer
 from incrowd.gateway.providers.base import ProviderError
 from incrowd.gateway.providers.links import next_link
-from incrowd.online.schema import text_of
+from incrowd.generalizer.schema import text_of
 
 __all__ = ["Page", "Walk", "plan_walk"]
 
 Find = Callable[[Any], Any]
 
-MOST_EMPTY_PAGES = 100  # in a row, each of which says that more will come
+MOST_EMPTY_PAGES = 100  # in a row, each of which says that another one follows
 HEADER = "header"
 LONGEST_PLACE = 8190
-"""Characters of a cursor or link: it goes into a request's first line, and long ones keep the event loop busy for seconds."""
+"""Characters of a cursor or link: it goes into a request's first line, and a long one blocks the event loop for seconds."""
 LARGEST_KEY = 2**64
-"""Numbers from here on are no keys: their texts take long to make."""
+"""Numbers from here on are not accepted as keys, since formatting them takes long."""
 Key = str | tuple[str]
 CHANGED = "the provider's rows changed while they were read"
-UNPROVEN = "nothing shows that the provider's rows stayed as they were between pages (see 'total' and 'key')"
+UNPROVEN = (
+    "it cannot be checked that the provider's rows did not change between pages (see 'total' and 'key')"
+)
 
 
 @dataclass(slots=True)
@@ -46,7 +48,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class _Marks:
-    """Where pages say what they hold: whether rows were kept back, how many there are, and which row is which."""
+    """Where pages have their metadata: whether rows were left out, the total number, and the key of a row."""
 
     truncated: Find | None
     total: Find | None
@@ -54,12 +56,12 @@ class _Marks:
 
 
 class Walk:
-    """An answer in one page; the base of those in several.
+    """An answer in one page, and the base class of answers in several.
 
     Parameters
     ----------
     marks
-        What to look at in each page.
+        Where pages have their metadata.
     """
 
     def __init__(self, marks: _Marks) -> None:
@@ -70,7 +72,7 @@ class Walk:
         self._keys: set[Key] = set()
 
     def advance(self, page: Page) -> bool:
-        """Take note of a page and tell whether to read another one. Rows that came before are taken out of it."""
+        """Evaluate a page and return whether to read another one. Rows that were received before are removed from it."""
         truncated = self._is_truncated(page)
         more = self._go_on(page)
         if self._marks.key and self._has_repeats(page, self._marks.key):
@@ -80,7 +82,7 @@ class Walk:
         return more and not self.missing
 
     def _go_on(self, page: Page) -> bool:  # noqa: ARG002 - walks with pages look at it
-        """Tell whether another page follows."""
+        """Return whether another page follows."""
         return False
 
     def _is_truncated(self, page: Page) -> bool:
@@ -94,7 +96,7 @@ class Walk:
         return bool(flag)
 
     def _has_repeats(self, page: Page, find: Find) -> bool:
-        """Keep the rows that are new, and tell whether there were others."""
+        """Keep the new rows, and return whether there were others."""
         new = []
         for row in page.rows:
             key = _key_of(row, find)
@@ -107,7 +109,7 @@ class Walk:
 
 
 def _key_of(row: dict[str, Any], find: Find) -> Key:
-    """Return a row's key; a number's as a text by itself, for a provider can choose numbers that all have one hash."""
+    """Return a row's key; of a number its text in a tuple, since a provider could choose numbers with equal hashes."""
     key = find(row)
     if type(key) is str:
         return key
@@ -117,11 +119,11 @@ def _key_of(row: dict[str, Any], find: Find) -> Key:
 
 
 class _OffsetWalk(Walk):
-    """Pages by the number of rows before them.
+    """Pages addressed by the number of rows before them.
 
-    Without a total only an empty page is the last one: a page with fewer rows than asked may just show that the
-    provider sends no more at once. With a key, each page begins with the last row of the page before. If that row is
-    where it was, then no row that was there all the time has moved from one side of it to the other.
+    Without a total, only an empty page is the last one: a page with fewer rows than requested may only mean that the
+    provider limits its pages. With a key, each page begins with the last row of the page before. If that row has not
+    moved, no row that existed all the time has moved past it.
     """
 
     def __init__(self, marks: _Marks, pages: OffsetPages) -> None:
@@ -130,7 +132,7 @@ class _OffsetWalk(Walk):
         self._total: int | None = None
         self._read = self._full_pages = 0
         self._last: list[dict[str, Any]] = []
-        self._overlap: list[Key] = []  # the key of the row that must come again
+        self._overlap: list[Key] = []  # the key of the row that must be repeated
         self._is_confirming = False
         self._ask()
 
@@ -145,14 +147,14 @@ class _OffsetWalk(Walk):
             return False
         self._read += len(page.rows)
         self._full_pages += bool(page.rows)
-        self.missing = self._complaint(page, size)
+        self.missing = self._inconsistency(page, size)
         if self.missing or self._is_last(page):
             return False
         self._prepare_next(page)
         return True
 
     def _is_joined(self, page: Page) -> bool:
-        """Tell whether a page begins where the one before ended, and take out what both have."""
+        """Return whether a page begins where the one before ended, and remove the row that both have."""
         if self._is_confirming:
             return not page.rows
         if self._overlap:
@@ -163,7 +165,7 @@ class _OffsetWalk(Walk):
         return True
 
     def _prepare_next(self, page: Page) -> None:
-        """Ask for what follows, from the last row on if there is a key; where nothing followed, ask without it."""
+        """Request what follows, from the last row on if there is a key; confirm an empty page without it."""
         find = self._marks.key
         self._is_confirming = bool(self._overlap and not page.rows)
         if self._is_confirming:
@@ -173,20 +175,20 @@ class _OffsetWalk(Walk):
         self._last = page.rows
         self._ask()
 
-    def _complaint(self, page: Page, size: int) -> str:
-        """Return what shows that the rows so far are not the right ones."""
+    def _inconsistency(self, page: Page, size: int) -> str:
+        """Return what shows that the rows so far are not correct."""
         if not self._totals_agree(page):
             return CHANGED
         if page.rows and page.rows == self._last:
-            page.rows = []  # what comes twice counts once
+            page.rows = []  # repeated rows count once
             return "the provider sent the same page again"
         if self._total is None:
-            return self._complaint_without_total(page, size)
+            return self._inconsistency_without_total(page, size)
         if self._read > self._total:
-            return "the provider sent more rows than it counts"
-        return "" if page.rows or self._read == self._total else "the provider sent fewer rows than it counts"
+            return "the provider sent more rows than its total"
+        return "" if page.rows or self._read == self._total else "the provider sent fewer rows than its total"
 
-    def _complaint_without_total(self, page: Page, size: int) -> str:
+    def _inconsistency_without_total(self, page: Page, size: int) -> str:
         if size > self._pages.size:
             return "the provider sent more rows than a page has"
         if not page.rows and self._full_pages > 1 and not self._marks.key:
@@ -199,7 +201,7 @@ class _OffsetWalk(Walk):
         return self._read == self._total
 
     def _totals_agree(self, page: Page) -> bool:
-        """Read the total, if there should be one, and hold it against the one before."""
+        """Read the total, if configured, and compare it to the one before."""
         if self._marks.total is None:
             return True
         total = self._marks.total(page.document)
@@ -211,7 +213,7 @@ class _OffsetWalk(Walk):
 
 
 class _OnwardWalk(Walk):
-    """Pages of which each says where the next one is."""
+    """Pages that each say where the next one is."""
 
     def __init__(self, marks: _Marks) -> None:
         super().__init__(marks)
@@ -219,14 +221,14 @@ class _OnwardWalk(Walk):
         self._empty = 0
 
     def _note(self, page: Page, place: str) -> None:
-        """Refuse to go in circles, or through empty pages for ever."""
+        """Refuse repeated pages and endless empty pages."""
         if place in self._seen:
-            raise ProviderError("the provider's pages have no end: one of them comes again")
+            raise ProviderError("the provider's pages have no end: one of them is repeated")
         self._seen.add(place)
         self._empty = 0 if page.rows else self._empty + 1
         if self._empty >= MOST_EMPTY_PAGES:
             raise ProviderError(
-                "the provider's pages have no end: they are empty and say that more will come"
+                "the provider's pages have no end: they are empty and say that another one follows"
             )
 
 
@@ -266,7 +268,7 @@ class _LinkWalk(_OnwardWalk):
 
 
 def _is_end(following: object) -> bool:
-    """Tell whether a page says that it is the last one. It must say so: nothing at all may be a mistake in a name."""
+    """Return whether a page says that it is the last one. It must say so explicitly: a missing field may be a wrong name."""
     if following is MISSING:
         raise ProviderError(
             "the provider's answer has nothing where 'next' points to; the last page must have null there"
@@ -281,7 +283,7 @@ def _short(place: str) -> str:
 
 
 def _follow(here: URL, target: object) -> URL:
-    """Return where a link leads, which must be the same provider."""
+    """Return the address of a link, which must be at the same provider."""
     if not isinstance(target, str):
         raise ProviderError("the provider's answer has no usable link where 'next' points to")
     try:
@@ -299,7 +301,7 @@ def _address(url: URL) -> tuple[str | int | None, ...]:
 
 
 def plan_walk(provider: HttpProvider) -> Callable[[Mapping[str, str]], Walk]:
-    """Return a function that begins the walk of a query: the texts in the query string of its first request."""
+    """Return a function that starts the walk of a query, given the texts in the query string of its first request."""
     pages = provider.pages
     total = pages.total if isinstance(pages, OffsetPages) else None
     marks = _Marks(_finder(provider.truncated), _finder(total), _finder(provider.key))

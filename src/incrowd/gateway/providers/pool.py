@@ -1,4 +1,4 @@
-"""The connections to one provider, used again only if nothing has arrived on them meanwhile."""
+"""The connections to one provider, reused only if no data has arrived on them in between."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Pool"]
 
 HANDSHAKE_TURNS = 5
 IDLE_SECONDS = 15.0
-"""How long a connection that nobody uses is kept."""
+"""How long an idle connection is kept."""
 
 
 class Pool:
@@ -28,7 +28,7 @@ class Pool:
     tls
         How its certificate is checked; None for a connection without TLS.
     limit
-        The most connections at a time; who needs another one waits.
+        The most connections at a time; further requests wait.
     connect_seconds
         How long it may take to make one.
     """
@@ -41,28 +41,28 @@ class Pool:
         self._connect_seconds = connect_seconds
         self._free = limit
         self._queue: deque[asyncio.Future[None]] = deque()
-        self._idle: list[Connection] = []  # the one that was used last is the last
+        self._idle: list[Connection] = []  # most recently used last
         self._open: set[Connection] = set()
         self._tidying: asyncio.TimerHandle | None = None
         self._is_closed = False
         self._loop = asyncio.get_running_loop()
 
     async def ask(self, request: bytes, most: int) -> Received | None:
-        """Send a request and return its answer; None if the answer's body has more than so many bytes.
+        """Send a request and return its answer; None if the body has more than `most` bytes.
 
         Raises
         ------
         TryAgainError
             If there is no connection, or it ends before the answer does.
         ProviderError
-            If the answer is of no use. Nothing of the request or the answer is in the message.
+            If the answer cannot be used. The message contains nothing of the request or the answer.
         """
         if self._is_closed:
             raise ProviderError.unreachable()
         if self._free and not self._queue:
             self._free -= 1
         else:
-            await self._wait_for_place()
+            await self._wait_for_slot()
         connection = None
         try:
             connection = self._take_idle() or await self._connect()
@@ -70,41 +70,41 @@ class Pool:
         finally:
             if connection is not None:
                 self._give_back(connection)
-            self._pass_place_on()
+            self._hand_over_slot()
 
     async def close(self) -> None:
-        """Let all connections go, and let none be made."""
+        """Close all connections; new requests fail."""
         self._is_closed = True
         if self._tidying is not None:
             self._tidying.cancel()
         for connection in list(self._open):
             connection.hang_up()
-        for place in self._queue:
-            if not place.done():
-                place.set_exception(ProviderError.unreachable())
+        for slot in self._queue:
+            if not slot.done():
+                slot.set_exception(ProviderError.unreachable())
         await asyncio.sleep(0)  # the event loop closes them in its next turn
 
-    async def _wait_for_place(self) -> None:
-        """Wait for the place of a request that is done. Who waits longest gets it, before any newcomer."""
-        place = self._loop.create_future()
-        self._queue.append(place)
+    async def _wait_for_slot(self) -> None:
+        """Wait until a request ends and hands its slot over. The longest waiting request comes first, before new ones."""
+        slot = self._loop.create_future()
+        self._queue.append(slot)
         try:
-            await place
+            await slot
         except asyncio.CancelledError:
-            if not place.cancelled():  # it had come already
-                self._pass_place_on()
+            if not slot.cancelled():  # the slot was handed over already
+                self._hand_over_slot()
             raise
 
-    def _pass_place_on(self) -> None:
+    def _hand_over_slot(self) -> None:
         while self._queue:
-            place = self._queue.popleft()
-            if not place.done():
-                place.set_result(None)
+            slot = self._queue.popleft()
+            if not slot.done():
+                slot.set_result(None)
                 return
         self._free += 1
 
     def _take_idle(self) -> Connection | None:
-        """Return a connection on which nothing has arrived since its last answer, if there is one."""
+        """Return an idle connection on which no data has arrived since its last answer, if there is one."""
         while self._idle:
             connection = self._idle.pop()
             if connection.is_clean():
@@ -122,21 +122,21 @@ class Pool:
             ) from None
         except TimeoutError:
             raise TryAgainError(ProviderError.late(self._connect_seconds)) from None
-        except (OSError, UnicodeError):  # a host's name may be none that can be looked up
+        except (OSError, UnicodeError):  # a host name that cannot be encoded
             raise TryAgainError(ProviderError.unreachable()) from None
         if self._is_closed or not await self._begins_clean(connection):
             connection.hang_up()
-            raise TryAgainError(ProviderError("the provider's answer broke off: it came before the request"))
+            raise TryAgainError(ProviderError("the provider sent an answer before the request"))
         return connection
 
     async def _begins_clean(self, connection: Connection) -> bool:
-        """Tell whether there is no answer before the first request. With TLS, what waits may be part of the handshake."""
+        """Return whether no answer came before the first request. With TLS, pending data may belong to the handshake."""
         if self._tls is None:
             return connection.is_clean()
         for _ in range(HANDSHAKE_TURNS):
             if connection.is_clean():
                 return True
-            await asyncio.sleep(0)  # the event loop reads it
+            await asyncio.sleep(0)  # let the event loop read it
         return connection.is_usable
 
     async def _open_connection(self) -> Connection:
@@ -155,7 +155,7 @@ class Pool:
         return connection
 
     def _give_back(self, connection: Connection) -> None:
-        """Keep a connection for the next request if its answer was read to the end."""
+        """Keep a connection for the next request if its answer is complete."""
         if connection.is_usable and connection.is_at_rest and not self._is_closed:
             connection.idle_since = self._loop.time()
             self._idle.append(connection)
@@ -165,7 +165,7 @@ class Pool:
             connection.hang_up()
 
     def _tidy(self) -> None:
-        """Close what nobody has used for a while."""
+        """Close connections that have been idle for a while."""
         self._tidying = None
         latest = self._loop.time() - IDLE_SECONDS
         old = [connection for connection in self._idle if connection.idle_since <= latest]

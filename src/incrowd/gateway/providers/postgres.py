@@ -1,7 +1,7 @@
 """A provider that is a table in PostgreSQL.
 
 Names are quoted and values are parameters, sent as text: the server reads them as the column's type. Every statement is
-a read-only transaction of its own. Nothing that PostgreSQL says is passed on, because it quotes values.
+a separate read-only transaction. PostgreSQL's messages are not passed on, because they quote values.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from psycopg.types.json import set_json_loads
 from psycopg.types.string import TextLoader
 
 from incrowd.errors import BadInputError
-from incrowd.gateway.config import PostgresProvider
+from incrowd.gateway.config.config import PostgresProvider
 from incrowd.gateway.providers.base import (
     OVER_BUDGET,
     Fetched,
@@ -45,26 +45,26 @@ from incrowd.gateway.providers.decode import Room, decode_value
 __all__ = ["PostgresSource"]
 
 PROBE_SECONDS = 1.0
-# Rows that the client library holds at once while they stream in; older ones can do no better than one.
+# Rows that libpq buffers while streaming; older versions support only one.
 ROWS_AT_ONCE = 16 if psycopg.capabilities.has_stream_chunked() else 1
-# What JSON has too. Every other type becomes the text that PostgreSQL writes, except for those with a loader below.
+# Types that JSON has too. All others are returned as PostgreSQL's text, except those with a loader below.
 JSON_TYPES = frozenset({"bool", "int2", "int4", "int8", "oid", "float4", "float8", "json", "jsonb"})
 LONGEST_NUMBER = 300
-# A text or number that cannot be read as the column's type. From version 15 on the server also says which parameter it was.
+# A text or number that cannot be read as the column's type. From version 15 on the server also names the parameter.
 DOES_NOT_FIT = frozenset({"22P02", "22P03", "22003", "22007", "22008", "22021", "22P05"})
 SAYS_WHICH = 150_000
 _PARAMETER = re.compile(r"\$(\d{1,5})\b")
-MOST_QUERIES = 1000  # that are kept composed: one for each set of names
+MOST_QUERIES = 1000  # composed statements that are cached: one for each set of names
 
 Connection = AsyncConnection[DictRow]
 _encode = msgspec.json.encode
 
 
 class _NumberLoader(Loader):
-    """Exact numbers become JSON numbers where those hold them exactly: 39.00 and 39 are one value."""
+    """Loads exact numbers as JSON numbers where those are exact: 39.00 and 39 are one value."""
 
     def load(self, data: Buffer) -> int | float | str:
-        """Return 39 for 39.00, 0.5 for 0.50, and the text of what has too many digits or is no number."""
+        """Return 39 for 39.00, 0.5 for 0.50, and the text of a number with too many digits or of NaN."""
         text = bytes(data).decode()
         if len(text) > LONGEST_NUMBER or text[-1].isalpha():
             return text
@@ -75,7 +75,7 @@ class _NumberLoader(Loader):
 
 
 class _PaddedLoader(TextLoader):
-    """Fixed-width text comes without its padding, which comparisons in PostgreSQL ignore."""
+    """Loads fixed-width text without its padding, which comparisons in PostgreSQL ignore."""
 
     def load(self, data: Buffer) -> bytes | str:
         """Return the text without trailing blanks."""
@@ -83,8 +83,8 @@ class _PaddedLoader(TextLoader):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Errand:
-    """A statement, the names that it compares and their values."""
+class Statement:
+    """A statement, the columns that it compares and their values."""
 
     query: bytes
     names: tuple[str, ...]
@@ -92,7 +92,7 @@ class Errand:
 
 
 class PostgresSource:
-    """A table in PostgreSQL. It is connected to when it is first needed, and again when it was away.
+    """A table in PostgreSQL. Connections are made on first use, and again after a failure.
 
     Parameters
     ----------
@@ -109,12 +109,12 @@ class PostgresSource:
         self._closed = False
 
     async def fetch(self, sent: Mapping[str, Any], headers: Mapping[str, str]) -> Fetched:  # noqa: ARG002
-        """Return all rows that equal what is sent, or as many as the budget allows. No header is passed on."""
+        """Return all rows that match what is sent, or as many as the budget allows. No header is forwarded."""
         names = tuple(sent)
-        errand = Errand(self._query(names), names, [_text(name, value) for name, value in sent.items()])
+        statement = Statement(self._query(names), names, [_text(name, value) for name, value in sent.items()])
         try:
             async with asyncio.timeout(self._config.timeout) as clock, self._places:
-                read = partial(self._read, errand, clock)
+                read = partial(self._read, statement, clock)
                 try:
                     return await read()
                 except TryAgainError as failure:
@@ -123,7 +123,7 @@ class PostgresSource:
             raise ProviderError.late(self._config.timeout) from None
 
     async def ready(self) -> bool:
-        """Tell whether the database answers; no table is read."""
+        """Return whether the database answers; no table is read."""
         try:
             async with (
                 asyncio.timeout(PROBE_SECONDS) as clock,
@@ -136,7 +136,7 @@ class PostgresSource:
         return True
 
     async def close(self) -> None:
-        """Let all connections go."""
+        """Close all connections."""
         self._closed = True
         await self._close_idle()
 
@@ -144,14 +144,14 @@ class PostgresSource:
         while self._idle:
             await self._idle.pop().close()
 
-    async def _read(self, errand: Errand, clock: asyncio.Timeout) -> Fetched:
-        """Make one attempt; a connection that breaks may have been an old one, so those are let go with it."""
+    async def _read(self, statement: Statement, clock: asyncio.Timeout) -> Fetched:
+        """Make one attempt; if the connection breaks, other idle ones may be stale too and are closed."""
         try:
             async with self._connection(clock) as connection:
                 try:
-                    return await self._stream(connection, errand)
+                    return await self._stream(connection, statement)
                 except psycopg.DataError as error:
-                    raise _data_problem(error, errand.names, connection.info.server_version) from None
+                    raise _data_problem(error, statement.names, connection.info.server_version) from None
         except psycopg.errors.QueryCanceled:
             raise TimeoutError from None
         except TimeoutError:
@@ -162,17 +162,17 @@ class PostgresSource:
             await self._close_idle()
             raise TryAgainError(ProviderError.unreachable()) from None
         except psycopg.Error as error:
-            raise ProviderError(f"PostgreSQL refuses the query (SQLSTATE {error.sqlstate})") from None
+            raise ProviderError(f"PostgreSQL refused the query (SQLSTATE {error.sqlstate})") from None
         except UnicodeError:
-            raise ProviderError("a text in PostgreSQL is not proper Unicode") from None
+            raise ProviderError("a text in PostgreSQL is not valid Unicode") from None
 
-    async def _stream(self, connection: Connection, errand: Errand) -> Fetched:
-        """Take row by row, and no more than the budget."""
+    async def _stream(self, connection: Connection, statement: Statement) -> Fetched:
+        """Read row by row, within the budget."""
         budget = self._config.budget
         room = Room(budget)
         rows: list[dict[str, Any]] = []
         nbytes = 0
-        stream = connection.cursor().stream(errand.query, errand.values, size=ROWS_AT_ONCE)
+        stream = connection.cursor().stream(statement.query, statement.values, size=ROWS_AT_ONCE)
         missing = ""
         async with aclosing(cast("AsyncGenerator[DictRow]", stream)):
             async for row in stream:
@@ -192,14 +192,14 @@ class PostgresSource:
 
     @asynccontextmanager
     async def _connection(self, clock: asyncio.Timeout) -> AsyncIterator[Connection]:
-        """Lend a connection. While it is out, the clock cuts it instead of interrupting who waits for it.
+        """Lend a connection. Meanwhile, the timeout shuts its socket down instead of cancelling the task.
 
-        An interrupted psycopg asks the server to cancel, and would wait long for one that hangs; a server in
-        order keeps to its own timeout anyway.
+        An interrupted psycopg requests cancellation from the server, which takes long if the server hangs; a working
+        server has its own timeout anyway.
         """
         connection = await self._clean_idle() or await self._connect()
         deadline = clock.when()
-        timer = asyncio.get_running_loop().call_later(_seconds_left(clock), _cut, connection)
+        timer = asyncio.get_running_loop().call_later(_seconds_left(clock), _shut_down, connection)
         clock.reschedule(None)
         try:
             yield connection
@@ -212,10 +212,10 @@ class PostgresSource:
                 self._idle.append(connection)
 
     async def _clean_idle(self) -> Connection | None:
-        """Return an idle connection on which nothing has arrived since its last answer; others are closed."""
+        """Return an idle connection on which no data has arrived since its last answer; others are closed."""
         while self._idle:
             connection = self._idle.pop()
-            if not _is_spoilt(connection):
+            if not _has_unread_data(connection):
                 return connection
             await connection.close()
         return None
@@ -225,7 +225,7 @@ class PostgresSource:
             connection = await AsyncConnection.connect(
                 self._config.dsn,
                 autocommit=True,
-                prepare_threshold=None,  # poolers such as PgBouncer may give each statement to another session
+                prepare_threshold=None,  # poolers such as PgBouncer may run each statement in another session
                 row_factory=dict_row,
                 cursor_factory=AsyncRawCursor,
                 application_name="incrowd",
@@ -237,20 +237,20 @@ class PostgresSource:
 
 
 def _session_options(config: PostgresProvider) -> str:
-    """Return the settings of every session: what the address asks for, and ours after it."""
+    """Return the settings of every session: those of the dsn, and ours after them."""
     try:
-        asked = conninfo_to_dict(config.dsn).get("options") or ""
+        given = conninfo_to_dict(config.dsn).get("options") or ""
     except psycopg.Error:
         raise BadInputError(
             "the provider's 'dsn' cannot be read; write postgresql://user@host/database"
         ) from None
     milliseconds = max(1, round(config.timeout * 1000))
     ours = f"-c default_transaction_read_only=on -c statement_timeout={milliseconds} -c datestyle=ISO"
-    return f"{asked} {ours}".strip()
+    return f"{given} {ours}".strip()
 
 
 def _compose(config: PostgresProvider, names: tuple[str, ...]) -> bytes:
-    """Return the statement that selects the rows that equal one value per name; one row more than the budget."""
+    """Return the statement that selects the rows that equal one value per name; at most one row more than the budget."""
     query = sql.SQL("SELECT {} FROM {}").format(
         sql.SQL(", ").join(map(sql.Identifier, config.columns)), sql.Identifier(*config.table.split("."))
     )
@@ -266,7 +266,7 @@ def _compose(config: PostgresProvider, names: tuple[str, ...]) -> bytes:
 
 
 def _text(name: str, value: object) -> str:
-    """Return the text of a value, which PostgreSQL must be able to hold."""
+    """Return the text of a value, if PostgreSQL can store it."""
     text = plain_text(name, value)
     try:
         text.encode()
@@ -278,17 +278,17 @@ def _text(name: str, value: object) -> str:
 
 
 def _data_problem(error: psycopg.DataError, names: tuple[str, ...], version: int) -> ProviderError:
-    """Return whose mistake an error in the data is: that of the value that was sent, or the table's own."""
+    """Return the error for invalid data: in the value that was sent, or in the table itself."""
     place = _failed_parameter(error.diag.context or "")
     if 0 < place <= len(names):
         return _unfit(f"parameter '{names[place - 1]}'")
     if version < SAYS_WHICH and names and error.sqlstate in DOES_NOT_FIT:
         return _unfit("a parameter" if len(names) > 1 else f"parameter '{names[0]}'")
-    return ProviderError(f"PostgreSQL finds a fault in the provider's data (SQLSTATE {error.sqlstate})")
+    return ProviderError(f"PostgreSQL reported an error in the provider's data (SQLSTATE {error.sqlstate})")
 
 
 def _failed_parameter(context: str) -> int:
-    """Return which parameter the server could not read; it says so in the last line of where it was, in any language."""
+    """Return the number of the parameter that the server could not read, from the last line of its context."""
     numbers = _PARAMETER.findall(context.rpartition("\n")[2])
     return int(numbers[0]) if numbers else 0
 
@@ -299,7 +299,7 @@ def _unfit(what: str) -> ProviderError:
 
 
 def _register_loaders(connection: Connection) -> None:
-    """Make every value one that JSON has."""
+    """Convert every value to a type that JSON has."""
     adapters = connection.adapters
     for kind in adapters.types:
         if kind.name not in JSON_TYPES:
@@ -313,8 +313,8 @@ def _load_json(data: str | bytes) -> Any:
     return decode_value(data.encode() if isinstance(data, str) else bytes(data))
 
 
-def _is_spoilt(connection: Connection) -> bool:
-    """Tell whether anything has arrived, or the connection has ended: it would be taken for the beginning of the next answer."""
+def _has_unread_data(connection: Connection) -> bool:
+    """Return whether data has arrived or the connection has ended: it would be taken for part of the next answer."""
     if connection.closed:
         return True
     kernel = select.poll()
@@ -326,8 +326,8 @@ def _seconds_left(clock: asyncio.Timeout) -> float:
     return (clock.when() or 0.0) - asyncio.get_running_loop().time()
 
 
-def _cut(connection: Connection) -> None:
-    """Shut a connection's socket down, so that whoever waits for it is told at once."""
+def _shut_down(connection: Connection) -> None:
+    """Shut a connection's socket down, so that the waiting task fails at once."""
     with (
         contextlib.suppress(OSError, psycopg.Error),
         socket.socket(fileno=os.dup(connection.fileno())) as line,

@@ -1,4 +1,4 @@
-"""Reading one answer: the bytes that come on a connection, up to the answer's end and within limits."""
+"""Parses one HTTP answer within limits on its size."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ LONGEST_HEADER = 8190
 """Bytes of a header, name and value."""
 MOST_ANSWERS = 16
 """Answers to a request, of which all but the last are interim (status 100 to 199)."""
-MOST_BESIDE = 512 * 1024
-"""Bytes that may come besides those of the body and as many again: headers, trailers, marks of chunks."""
+MOST_OUTSIDE = 512 * 1024
+"""Bytes outside of the body (headers, trailers, chunk sizes) that are allowed beyond the size of the body."""
 OK = 200
 SWITCHING = 101
 INTERIM = range(100, 200)
@@ -29,7 +29,7 @@ VERSIONS = frozenset({"1.0", "1.1"})
 
 @dataclass(slots=True, repr=False)
 class Received:
-    """An answer's body as it came, how it is compressed (empty if it is not), and the ``Link`` headers."""
+    """An answer's body as received, its compression (empty if none), and its ``Link`` headers."""
 
     body: bytes
     encoding: str
@@ -37,20 +37,20 @@ class Received:
 
 
 class AnswerReader:
-    """Reads one answer; `error` says what is wrong with it.
+    """Parses one answer; `error` is set if it is refused.
 
     Parameters
     ----------
     most
-        The most bytes that its body may have.
+        The most bytes of its body.
     """
 
     def __init__(self, most: int) -> None:
         self.is_complete = False
         self.is_over = False
-        """Whether the body has more bytes than it may have."""
+        """Whether the body has more than `most` bytes."""
         self.is_clean = True
-        """Whether the connection can be used again: it is kept, and nothing followed the answer."""
+        """Whether the connection can be reused: it is kept alive, and no data followed the answer."""
         self.error: Exception | None = None
         self._most = most
         self._answers = self._headers = self._received = self._nbytes = 0
@@ -63,21 +63,21 @@ class AnswerReader:
 
     @property
     def ends_with_connection(self) -> bool:
-        """Whether the body is read until the connection ends; whether it is all there, its JSON must say."""
+        """Whether the body ends with the connection; whether it is complete, its JSON shows."""
         return self._has_head and not self._has_length
 
     def feed(self, data: bytes) -> bool:
-        """Read on; tell whether that was the end, be it good or bad."""
+        """Parse data; return whether the answer is complete or refused."""
         self._received += len(data)
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             self.is_clean = False
             if not self.is_complete and not self.is_over:
-                self.error = self.error or ProviderError("the provider's answer is not proper HTTP")
-        if self._received > MOST_BESIDE + 2 * self._nbytes and not self.is_complete:
+                self.error = self.error or ProviderError("the provider's answer is not valid HTTP")
+        if self._received > MOST_OUTSIDE + 2 * self._nbytes and not self.is_complete:
             self.error = self.error or ProviderError(
-                "the provider's answer has too much that is not its body"
+                "the provider's answer has too many bytes outside of its body"
             )
         return self.is_complete or self.is_over or self.error is not None
 
@@ -87,13 +87,13 @@ class AnswerReader:
         return Received(body, self._encodings[0] if self._encodings else "", self._links)
 
     def close(self) -> None:
-        """Let go of the parser, which knows this object and would keep it alive."""
+        """Drop the parser: it refers back to this object, and the cycle would keep both alive."""
         self._parser = None
 
-    # What the parser calls. What is raised here ends the reading.
+    # Callbacks of the parser. Raising an exception stops it.
 
     def on_message_begin(self) -> None:
-        """Begin with an answer, which may be interim; nothing may follow the last one."""
+        """Start an answer, which may be interim; nothing may follow the final one."""
         self._answers += 1
         if self.is_complete or self._answers > MOST_ANSWERS:
             raise ValueError
@@ -102,7 +102,7 @@ class AnswerReader:
         self._has_length = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take note of the few headers that say anything to us."""
+        """Keep the few headers that matter here."""
         self._headers += 1
         if self._headers > MOST_HEADERS:
             self._refuse(ProviderError(f"the provider's answer has more than {MOST_HEADERS} headers"))
@@ -123,7 +123,7 @@ class AnswerReader:
             self._encodings = (*self._encodings, value.decode("latin-1").lower())
 
     def on_headers_complete(self) -> None:
-        """Refuse an answer of which the body need not be read."""
+        """Refuse an answer whose body need not be read."""
         status = self._parser.get_status_code()
         if self._parser.get_http_version() not in VERSIONS:
             raise ValueError
@@ -136,12 +136,12 @@ class AnswerReader:
         if self._encodings:
             if len(self._encodings) > 1 or self._encodings[0] not in ENCODINGS:
                 self._refuse(
-                    ProviderError("the provider's answer is compressed in a way that was not asked for")
+                    ProviderError("the provider's answer has a compression that the request does not accept")
                 )
-            self._most += self._most // 1024 + 64  # what cannot be compressed becomes a little longer
+            self._most += self._most // 1024 + 64  # incompressible data grows a little
 
     def on_body(self, piece: bytes) -> None:
-        """Keep a piece of the body, unless there is too much of it."""
+        """Keep a piece of the body, unless it has too many bytes."""
         self._nbytes += len(piece)
         if self._nbytes > self._most:
             self.is_over = True
@@ -154,7 +154,7 @@ class AnswerReader:
             self._more += piece
 
     def on_message_complete(self) -> None:
-        """Take note that an answer is all there, unless it was interim."""
+        """Note that the answer is complete, unless it was interim."""
         self.is_complete = self._has_head
 
     def _refuse(self, error: Exception) -> None:
@@ -164,7 +164,7 @@ class AnswerReader:
 
 def _refusal(status: int) -> Exception:
     if status in TRY_AGAIN:
-        return TryAgainError(ProviderError(f"the provider is out of order (status {status})"))
+        return TryAgainError(ProviderError(f"the provider is unavailable (status {status})"))
     if status in REDIRECTS:
         return ProviderError(f"the provider redirects (status {status}), which is not followed; see 'url'")
-    return ProviderError(f"the provider refuses the request or fails (status {status})")
+    return ProviderError(f"the provider refused the request or failed (status {status})")

@@ -1,8 +1,8 @@
 """Where the parts of a large JSON text begin and end, found without decoding them.
 
-Brackets and commas count outside of strings only. NumPy looks at one piece of the text after the other, so nothing of
-the text's size is built and no other thread waits for long. A text that is not JSON gives places that mean nothing: who
-uses a place must decode what lies between.
+Brackets and commas count only outside of strings. NumPy scans the text piece by piece, so nothing of the text's size is
+allocated and no other thread waits for long. For a text that is not JSON the places are meaningless: the caller must
+decode what is between them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GROWTH = 16
 NOWHERE = -1
 LONGEST_NUMBER = 18  # digits in a pointer
 MOST_BEFORE = 10_000
-"""How many names or parts may come before the one that is looked for; each takes some microseconds."""
+"""How many names or elements may come before the one that is searched; each takes some microseconds."""
 BLANKS = b" \t\n\r"
 QUOTE = ord('"')
 COMMA = ord(",")
@@ -29,12 +29,12 @@ COLON = ord(":")
 
 
 class Scan(NamedTuple):
-    """What was seen in a piece of text.
+    """The structure of a piece of text.
 
     Parameters
     ----------
     size
-        How many bytes of the piece were looked at: not the last one if it escapes what comes next.
+        How many bytes of the piece were scanned: all but a last one that escapes the next byte.
     steps
         For each byte, 1 if it opens an object or array, -1 if it closes one, else 0.
     depths
@@ -60,9 +60,9 @@ _STEPS = _steps()
 
 
 def scan(piece: bytes, depth: int = 0, in_string: int = 0) -> Scan:
-    """Look at a piece that begins at some depth, and within a string (1) or not (0)."""
+    """Scan a piece that begins at some depth, and inside a string (1) or not (0)."""
     if b"\\" in piece:
-        # Pairs of backslashes first, from the left: what is left of a row of them escapes what follows it.
+        # Pairs of backslashes first, from the left: a remaining one escapes the character after it.
         piece = piece.replace(rb"\\", b"__")
         if piece.endswith(b"\\"):
             piece = piece[:-1]
@@ -77,7 +77,7 @@ def scan(piece: bytes, depth: int = 0, in_string: int = 0) -> Scan:
 
 
 def skip_blanks(text: bytes, place: int) -> int:
-    """Return the first place from here on that is not blank; the end if there is none."""
+    """Return the first place from here on that is not blank; the end of the text if there is none."""
     while place < len(text) and text[place] in BLANKS:
         piece = text[place : place + PIECE]
         place += len(piece) - len(piece.lstrip(BLANKS))
@@ -85,7 +85,7 @@ def skip_blanks(text: bytes, place: int) -> int:
 
 
 def find_end(text: bytes, place: int, stop: int | None = COMMA) -> int:
-    """Return where the value that begins here ends: at a `stop` beside it, or at the end of what it is in.
+    """Return where the value that begins here ends: at a `stop` after it, or at the end of its container.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def find_end(text: bytes, place: int, stop: int | None = COMMA) -> int:
 
 
 def find_value(text: bytes, steps: tuple[str, ...]) -> int:
-    """Return where the value begins to which the steps of a JSON pointer lead, or `NOWHERE` if there is none or it is too far off.
+    """Return where the value at a JSON pointer's steps begins; `NOWHERE` if there is none or it is too far away.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def _find_name(text: bytes, place: int, name: str) -> int:
 
 
 def _find_part(text: bytes, place: int, number: int) -> int:
-    """Return where a part of an array begins."""
+    """Return where an element of an array begins."""
     if number > MOST_BEFORE:
         return NOWHERE
     for _ in range(number):

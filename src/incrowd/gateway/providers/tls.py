@@ -1,7 +1,7 @@
-"""TLS on a connection, without I/O: bytes of the network in, bytes of the answer out.
+"""The TLS of one connection, without I/O: encrypted bytes in, decrypted bytes out.
 
-The event loop's own TLS does not say whether a part of a record has come. Such a part may be the beginning of an answer that
-nobody asked for; with the next request on the connection, the rest of it would come as the answer to that.
+The event loop's own TLS does not show whether a part of a record has arrived. Such a part may be the beginning of an answer
+without a request; completed after the next request on the connection, it would be taken for that request's answer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class TlsLayer:
     context
         How certificates are checked.
     host
-        The name that the other side's certificate must have.
+        The name that the peer's certificate must have.
     """
 
     def __init__(self, context: ssl.SSLContext, host: str) -> None:
@@ -33,25 +33,25 @@ class TlsLayer:
         self._missing = 0
         self.is_established = False
         self.is_ended = False
-        """Whether the other side has said that it will send no more."""
+        """Whether the peer has sent its close notification."""
 
     @property
     def is_between_records(self) -> bool:
-        """Whether no part of a record has come whose rest has not."""
+        """Whether no incomplete record has been received."""
         return not self._header and not self._missing
 
     def begin(self) -> bytes:
-        """Return what to send first."""
+        """Start the handshake; return the bytes to send."""
         self._shake_hands()
         return self._outgoing.read()
 
     def receive(self, data: bytes) -> bytes:
-        """Take bytes of the network; return what they say. `to_send` may have something afterwards.
+        """Decrypt received bytes. `to_send` may have data afterwards.
 
         Raises
         ------
         ssl.SSLError
-            If the other side breaks the rules, or its certificate is not trusted.
+            If the peer violates the protocol, or its certificate is not trusted.
         """
         self._count_records(data)
         self._incoming.write(data)
@@ -68,12 +68,12 @@ class TlsLayer:
         return b"".join(pieces)
 
     def encrypt(self, data: bytes) -> bytes:
-        """Return the bytes that say this."""
+        """Return the encrypted bytes."""
         self._tls.write(data)
         return self._outgoing.read()
 
     def to_send(self) -> bytes:
-        """Return what TLS itself has to say: its part of the handshake, an alert."""
+        """Return the bytes that TLS itself has to send: handshake messages, alerts."""
         return self._outgoing.read()
 
     def _shake_hands(self) -> None:
@@ -84,7 +84,7 @@ class TlsLayer:
         self.is_established = True
 
     def _count_records(self, data: bytes) -> None:
-        """Take note of where records begin and end."""
+        """Follow where records begin and end."""
         place = 0
         while place < len(data):
             if self._missing:

@@ -1,4 +1,4 @@
-"""Compressed answers, unpacked up to the most bytes that anybody wants of them."""
+"""Decompresses answers, up to a limit."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from incrowd.gateway.providers.base import ProviderError
 __all__ = ["ENCODINGS", "Unpacker", "unpack"]
 
 ENCODINGS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
-"""How the answer to a request may be compressed, with zlib's number for it."""
+"""The accepted compressions of an answer, with zlib's parameter for each."""
 PIECE = 64 * 1024
 STEP = 1024 * 1024
 RAW_DEFLATE = -15
 DEFLATE = 8
-"""The compression method in the first byte of a zlib stream. Some servers leave the whole head of the stream out."""
+"""The compression method in the first byte of a zlib stream. Some servers send the stream without its header."""
 
 
 class Unpacker:
-    """Unpacks an answer in steps, so that one that unpacks to very much holds up nobody for long.
+    """Decompresses an answer in steps, so that a very large one does not block other work.
 
     Parameters
     ----------
     body
-        What was compressed.
+        The compressed body.
     encoding
-        How: one of `ENCODINGS`.
+        Its compression, one of `ENCODINGS`.
     most
-        The most bytes that are wanted.
+        The most decompressed bytes.
     """
 
     def __init__(self, body: bytes, encoding: str, most: int) -> None:
@@ -41,12 +41,12 @@ class Unpacker:
         self._room = most
 
     def step(self) -> bool:
-        """Unpack some megabytes; tell whether there is nothing more to do.
+        """Decompress up to about a megabyte; return whether it is finished.
 
         Raises
         ------
         ProviderError
-            If it cannot be unpacked, is not all there, or is followed by something else.
+            If it cannot be decompressed, is incomplete, or is followed by other data.
         """
         unpacked = 0
         while unpacked < STEP and self._room >= 0:
@@ -64,7 +64,7 @@ class Unpacker:
         return self._room < 0
 
     def result(self) -> bytes | None:
-        """Return what was unpacked; None if it is too much."""
+        """Return the decompressed body; None if it has more than `most` bytes."""
         return None if self._room < 0 else b"".join(self._pieces)
 
     def _next_piece(self) -> bytes:
@@ -80,7 +80,7 @@ class Unpacker:
 
 
 def unpack(body: bytes, encoding: str, most: int) -> bytes | None:
-    """Unpack a small answer at once; return None if it has more than so many bytes."""
+    """Return the decompressed body; None if it has more than `most` bytes."""
     unpacker = Unpacker(body, encoding, most)
     while not unpacker.step():
         pass
@@ -88,4 +88,4 @@ def unpack(body: bytes, encoding: str, most: int) -> bytes | None:
 
 
 def _unreadable() -> ProviderError:
-    return ProviderError("the provider's answer cannot be unpacked: it is not what its Content-Encoding says")
+    return ProviderError("the provider's answer cannot be decompressed as its Content-Encoding says")

@@ -1,0 +1,1 @@
+"""The audit: an independent recount of written files."""

@@ -1,0 +1,196 @@
+"""The published taxonomy, checked: one tree of exactly the published labels and what lies above them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from incrowd.auditing.result import Audit
+from incrowd.core.promises import Texts
+from incrowd.release.files.nodes import TAXONOMY_SCHEMA, sorted_table
+from incrowd.release.files.parts import same_schema
+from incrowd.release.files.records import Label, write_parquet
+from incrowd.taxonomy.sources.wordnet import wordnet_tree
+from incrowd.text.clean import clean_texts
+
+__all__ = ["PublishedTree", "check_taxonomy", "hidden_in", "write_taxonomy"]
+
+# What is made above WordNet: a branch of words that it lacks, and a root above both.
+_MADE = re.compile(r"anything|unlisted( [0-9]{1,9}\.[0-9]{1,9})?")
+
+
+class PublishedTree(NamedTuple):
+    """The parent (always a class), the level and the leaves of each published label."""
+
+    parent: dict[Label, str | None]
+    level: dict[Label, int]
+    leaves: dict[Label, int | None]
+
+
+def check_taxonomy(
+    path: Path, said: AbstractSet[Label], *, name: str, texts: Texts, result: Audit
+) -> PublishedTree | None:
+    """Check a published taxonomy and return it; None if it is no tree.
+
+    Parameters
+    ----------
+    path
+        The file.
+    said
+        The labels that the records carry.
+    name
+        The taxonomy that the manifest names: of WordNet every node is held against WordNet.
+    texts
+        Which labels need not be nodes.
+    result
+        Gets what is found.
+    """
+    before = result.found
+    with result.checking("the published taxonomy is one tree: the published labels and what lies above them"):
+        with pq.ParquetFile(path) as file:
+            if not same_schema(file.schema_arrow, TAXONOMY_SCHEMA):
+                result.add_problem(
+                    "taxonomy.parquet has other columns than a release has, or notes in its schema"
+                )
+                return None
+            table = file.read()
+        rows = table.to_pylist()
+        tree = _tree(rows, result)
+        if result.found == before:
+            _check_shape(tree, said, result)
+            _check_labels(tree, result)
+        if result.found == before and name == "wordnet":
+            _check_wordnet(tree, texts, result)
+        if result.found == before:
+            result.require(
+                wrong=not _is_canonical(path, table),
+                problem="taxonomy.parquet is not written as its rows are: it holds bytes that are no part of them",
+            )
+    return tree if result.found == before else None
+
+
+def _tree(rows: list[dict[str, Any]], result: Audit) -> PublishedTree:
+    """Read the rows; each label once, none without its parts."""
+    labels = [(row["label"], row["exact"]) for row in rows]
+    result.require(
+        wrong=any(text is None or exact is None for text, exact in labels)
+        or any(row["level"] is None for row in rows),
+        problem="taxonomy.parquet has a row with nothing in it",
+    )
+    result.require(wrong=len(set(labels)) != len(labels), problem="taxonomy.parquet names a label twice")
+    return PublishedTree(
+        *(
+            dict(zip(labels, (row[name] for row in rows), strict=True))
+            for name in ("parent", "level", "leaves")
+        )
+    )
+
+
+def _check_shape(tree: PublishedTree, said: AbstractSet[Label], result: Audit) -> None:
+    """Check that the labels are one tree, level by level, and no others than the published ones need."""
+    roots = [label for label, above in tree.parent.items() if above is None]
+    if len(roots) != 1:
+        result.add_problem(f"taxonomy.parquet has {len(roots)} roots")
+        return
+    for label, above in tree.parent.items():
+        if above is not None and (above, False) not in tree.parent:
+            result.add_problem("taxonomy.parquet has a label whose parent is not listed")
+            return
+        # The root's level is 1, and each is one below its parent's: so no label is above itself.
+        expected = 1 if above is None else tree.level[above, False] + 1
+        if tree.level[label] != expected:
+            result.add_problem(
+                "taxonomy.parquet has a label on another level than below its parent, or a cycle"
+            )
+            return
+    _check_leaves(tree, result)
+    needed = set(said)
+    waiting = list(said)
+    while waiting:
+        above = tree.parent.get(waiting.pop())
+        if above is not None and (above, False) not in needed:
+            needed.add((above, False))
+            waiting.append((above, False))
+    result.require(
+        wrong=bool(said - tree.parent.keys()),
+        problem="a record has an item that taxonomy.parquet does not list",
+    )
+    result.require(
+        wrong=bool(tree.parent.keys() - needed),
+        problem="taxonomy.parquet lists labels that are neither published nor above a published one",
+    )
+
+
+def _check_leaves(tree: PublishedTree, result: Audit) -> None:
+    """Check that a word is one leaf and no label has more leaves than its parent."""
+    for label, leaves in tree.leaves.items():
+        above = tree.parent[label]
+        most = None if above is None else tree.leaves[above, False]
+        wrong = leaves is not None and (leaves < 1 or (most is not None and leaves > most))
+        if wrong or (label[1] and leaves != 1):
+            result.add_problem("taxonomy.parquet has a number of leaves that cannot be")
+            return
+
+
+def hidden_in(texts: Iterable[str]) -> int:
+    """Count the texts that hold what cannot be seen: control and format characters, or another spelling of a letter."""
+    given = pa.array(list(texts), pa.string())
+    return int(pc.sum(pc.not_equal(clean_texts(given), given)).as_py() or 0)
+
+
+def _check_labels(tree: PublishedTree, result: Audit) -> None:
+    """Check that no label hides anything: what looks the same is the same."""
+    seen = Counter((" ".join(text.split()), exact) for text, exact in tree.parent)
+    hidden = hidden_in(text for text, _ in tree.parent)
+    alike = sum(number > 1 for number in seen.values())
+    result.require(
+        wrong=bool(alike), problem=f"{alike:,} published labels differ only by what cannot be seen"
+    )
+    result.require(
+        wrong=bool(hidden),
+        problem=f"{hidden:,} published labels hold characters that cannot be seen (zero-width, control, not NFC)",
+    )
+
+
+def _check_wordnet(tree: PublishedTree, texts: Texts, result: Audit) -> None:
+    """Check that classes are WordNet's own, below their own parents, with their own leaves, and words below theirs."""
+    static = wordnet_tree()
+    place = {label: node for node, label in enumerate(static.labels.to_pylist())}
+    leaves = (static.last_leaf - static.first_leaf).tolist()
+    words = [text for text, exact in tree.parent if exact]
+    home = dict(zip(words, static.find(static, pa.array(words, pa.string()))[0].tolist(), strict=True))
+    for (text, exact), above in tree.parent.items():
+        node = home[text] if exact else place.get(text, -1)
+        parent = static.labels[int(static.parent[node])].as_py() if node > 0 else None
+        if exact:
+            # A word is its concept's own leaf, or lies below its concept; a query lies below anything that it may mean.
+            fits = texts == "queries" or above in ((static.labels[node].as_py(), parent) if node >= 0 else ())
+            fits = fits or (node < 0 and (above is None or bool(_MADE.fullmatch(above))))
+        elif node >= 0:
+            own = (above is None or bool(_MADE.fullmatch(above))) if node == 0 else above == parent
+            fits = own and tree.leaves[text, exact] == leaves[node]
+        else:
+            fits = bool(_MADE.fullmatch(text)) and (above is None or bool(_MADE.fullmatch(above)))
+            fits = fits or (texts == "bags" and text.startswith("{"))
+        if not fits:
+            result.add_problem("taxonomy.parquet has a label that WordNet does not have there")
+            return
+
+
+def _is_canonical(path: Path, table: pa.Table) -> bool:
+    sink = pa.BufferOutputStream()
+    write_taxonomy(sink, table)
+    return bool(sink.getvalue() == pa.py_buffer(path.read_bytes()))
+
+
+def write_taxonomy(sink: Path | pa.NativeFile, table: pa.Table) -> None:
+    """Write a published taxonomy in its only form."""
+    write_parquet(sink, sorted_table(table).to_batches(), TAXONOMY_SCHEMA)

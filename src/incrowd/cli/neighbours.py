@@ -1,0 +1,43 @@
+"""The warning about other releases near a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from incrowd.core.neighbours import releases_near
+
+__all__ = ["names_beside", "warn_of_releases"]
+
+MOST_NAMES = 5
+
+
+def names_beside(out: Path, source: Path) -> list[str]:
+    """Return the names of the releases near a new one, safe to print.
+
+    Call it before the job runs: with ``--force`` it may replace one of them.
+    """
+    return [_printable(path.name) for path in releases_near(out, source)]
+
+
+def warn_of_releases(names: Sequence[str]) -> None:
+    """Warn on stderr that several releases of the same people reveal more together."""
+    if not names:
+        return
+    listed = ", ".join(names[:MOST_NAMES])
+    more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+    one = len(names) == 1
+    click.secho(
+        f"incrowd: warning: there {'is a release' if one else 'are releases'} beside: {listed}{more}\n"
+        "Two releases of the same people may say more together than each does alone: publish one. "
+        "What to do otherwise: docs/claims.md",
+        fg="yellow",
+        err=True,
+    )
+
+
+def _printable(name: str) -> str:
+    """Replace characters that could control a terminal."""
+    return "".join(character if character.isprintable() else "?" for character in name)

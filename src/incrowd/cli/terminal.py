@@ -1,0 +1,326 @@
+"""Results on the terminal, as sentences and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from incrowd.errors import BadInputError
+from incrowd.release.files.records import class_name, shown
+from incrowd.report.bound import bound_line
+from incrowd.report.console import plain_console
+from incrowd.report.html import share
+from incrowd.report.visible import visible
+
+if TYPE_CHECKING:
+    from incrowd.auditing.audit import Audit
+    from incrowd.jobs.run import Outcome
+    from incrowd.release.files.manifest import Manifest
+    from incrowd.release.files.noisy_list import ListManifest
+
+__all__ = [
+    "show_audit",
+    "show_demo",
+    "show_list",
+    "show_methods",
+    "show_outcome",
+    "show_problems",
+    "show_release",
+    "show_shape",
+]
+
+LOSSES = {
+    "ncp": "item uncertainty (NCP)",
+    "ggd_norm": "generalization loss (GGD)",
+    "ic_norm": "logarithmic loss (IC)",
+    "kept_exactly": "items kept exactly",
+}
+MEANS = {
+    "avg_length": "items in a published record, on average",
+    "avg_level": "level of a published item, on average (root = 1)",
+}
+EXAMPLES = 5
+LISTED = 10
+EXAMPLE_ITEMS = 8
+
+
+def show_outcome(outcome: Outcome) -> None:
+    """Show the outcome of a job: the promise and what it does not cover, the numbers, the files."""
+    console = plain_console()
+    release, result = outcome.release, outcome.audit
+    _show_claim(console, result)
+    console.print()
+    if release.is_list:
+        console.print(
+            "Private, for the owner: exact numbers that the promise does not cover.", style="bold yellow"
+        )
+    console.print(_numbers_table(outcome))
+    console.print()
+    console.print(
+        _losses_table(
+            *(msgspec.to_builtins(measured) for measured in (release.losses, release.utility, release.bound))
+        )
+    )
+    console.print()
+    seconds = ", ".join(
+        f"{name} {value:.2f}" for name, value in outcome.seconds.items() if value and name != "total"
+    )
+    console.print(f"Took {outcome.seconds['total']:.2f} s ({seconds}).", style="dim")
+    _show_files(console, outcome)
+
+
+def _show_claim(console: Console, result: Audit) -> None:
+    """Show the verdict, and every caveat as plainly as the promise."""
+    console.print(_verdict(result))
+    console.print(_bullets(result.claim.not_promised))
+
+
+def show_demo(outcome: Outcome) -> None:
+    """Show the outcome of the demo, some of its records, and what to do next."""
+    show_outcome(outcome)
+    console = plain_console()
+    console.print()
+    console.print(_examples_table(outcome.out))
+    console.print()
+    console.print("Next: open the report in a browser, or try it on your own log:")
+    console.print("  incrowd anonymize YOUR_LOG --out release --k 5", style="bold")
+
+
+def show_audit(result: Audit) -> None:
+    """Show the verdict, the checks, and the problems found."""
+    console = plain_console()
+    _show_claim(console, result)
+    for check in result.checks:
+        console.print(f"  checked: {visible(check)}")
+    for unchecked in result.unproven:
+        console.print(f"  NOT PROVEN: {visible(unchecked)}", style="yellow")
+    for unchecked in result.unchecked:
+        console.print(f"  not checked: {visible(unchecked)}", style="yellow")
+    for problem in result.problems:
+        console.print(f"  problem: {visible(problem)}", style="red")
+
+
+def show_release(directory: Path, manifest: Manifest) -> None:
+    """Show what a release's manifest states, and some of its records."""
+    console, examples = plain_console(), _examples_table(directory)
+    _show_said(console, manifest.claim.in_words, manifest.claim.not_promised)
+    counts = manifest.counts
+    people = f" of {counts.people_min} people or more" if manifest.claim.unit == "session" else ""
+    console.print(
+        f"\n{counts.records_out:,} records, {counts.groups:,} distinct, the smallest class {counts.k_min:,}{people}; "
+        f"{counts.withheld} withheld; method {visible(manifest.method)}.\n",
+    )
+    if manifest.losses is not None:
+        figures = (msgspec.to_builtins(one) for one in (manifest.losses, manifest.utility, manifest.bound))
+        console.print(_losses_table(*figures))
+        console.print()
+    console.print(examples)
+    _show_account(console, manifest.account)
+
+
+def show_list(directory: Path, manifest: ListManifest) -> None:
+    """Show what a noisy list's manifest states, and its most frequent queries."""
+    console = plain_console()
+    try:
+        rows = pq.read_table(directory / "queries.parquet", columns=["query", "count"]).to_pylist()
+    except (OSError, KeyError, pa.ArrowException):
+        raise BadInputError(
+            f"{directory}: queries.parquet is missing or damaged; see 'incrowd audit'"
+        ) from None
+    _show_said(console, manifest.claim.in_words, manifest.claim.not_promised)
+    table = Table(
+        box=None, pad_edge=False, title=f"Most frequent of {len(rows):,} queries", title_justify="left"
+    )
+    table.add_column("noisy count", justify="right", style="bold")
+    table.add_column("query")
+    for row in sorted(rows, key=lambda row: (-row["count"], row["query"]))[:LISTED]:
+        table.add_row(f"{row['count']:,}", Text(visible(row["query"])))
+    console.print()
+    console.print(table)
+    _show_account(console, manifest.account)
+
+
+def _show_said(console: Console, words: str, caveats: Sequence[str]) -> None:
+    console.print(Text(visible(words), style="bold"))
+    console.print(_bullets(caveats))
+
+
+def _bullets(lines: Sequence[str]) -> Table:
+    """Return lines as a bulleted list, each wrapped beside its dash."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for line in lines:
+        table.add_row("  -", Text(visible(line)))
+    return table
+
+
+def _show_account(console: Console, account: Sequence[str]) -> None:
+    console.print("\nWhat was done:")
+    for step in account:
+        console.print(f"  {visible(step)}")
+
+
+def show_methods(described: Sequence[Mapping[str, Any]]) -> None:
+    """List the methods."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("method", no_wrap=True)
+    for title in ("promise", "what it is for, and how", "parameters (--set)"):
+        table.add_column(title, overflow="fold")
+    for method in described:
+        name = f"{method['name']}\nfor {method['use']}"
+        words = f"{method['purpose']} {method['summary']}"
+        table.add_row(name, method["promise"], words, "\n".join(method["parameters"]))
+    plain_console().print(table)
+
+
+def show_shape(shape: Mapping[str, Any]) -> None:
+    """Show a taxonomy's shape."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_row("taxonomy", Text(shape["taxonomy"]))
+    for name in ("nodes", "leaves", "inner_nodes", "levels", "single_children"):
+        table.add_row(name.replace("_", " "), f"{shape[name]:,}")
+    table.add_row("root", Text(shape["root"]))
+    table.add_row("widest node", Text(f"{shape['widest_node']} ({shape['children_of_widest']:,} children)"))
+    table.add_row("nodes by level", ", ".join(f"{n:,}" for n in shape["nodes_by_level"]))
+    plain_console().print(table)
+
+
+def show_problems(found: Mapping[str, Any]) -> None:
+    """Show a taxonomy file's problems, or that it has none."""
+    console = plain_console()
+    for problem in found["problems"]:
+        console.print(problem, style="red")
+    if not found["problems"]:
+        console.print("no problems", style="green")
+        show_shape(found["shape"])
+
+
+def _verdict(result: Audit) -> Text:
+    """Return the audit's verdict; only a claim that is promised and proven is green."""
+    words = visible(result.claim.in_words)
+    if result.problems:
+        return Text.assemble(("The claim does NOT hold: ", "bold red"), (words, "bold"))
+    if result.claim.kind == "none":
+        return Text(words, style="bold yellow")
+    if result.claim.kind == "differential privacy":
+        return Text.assemble(
+            ("Claimed, and not confirmed (noise cannot be recounted): ", "bold yellow"), (words, "bold")
+        )
+    if result.unproven:
+        return Text.assemble(
+            ("Nothing speaks against, but not all is proven: ", "bold yellow"), (words, "bold")
+        )
+    if not result.confirmed:
+        return Text.assemble(("Recounted, by records and not by people: ", "bold yellow"), (words, "bold"))
+    return Text.assemble(("The audit confirms: ", "bold green"), (words, "bold"))
+
+
+def _numbers_table(outcome: Outcome) -> Table:
+    """Return the counts from lines to records, with what was left out and why."""
+    made, release = outcome.made, outcome.release
+    summary, counts = made.summary, release.counts
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(justify="right", style="bold")
+    table.add_column()
+    rejected = ", ".join(f"{n:,} {reason}" for reason, n in sorted(made.read.rejected.items()))
+    table.add_row(f"{summary['lines']:,}", f"lines read as {made.read.format}")
+    if rejected:
+        table.add_row(f"{summary['rejected']:,}", f"lines rejected ({rejected})")
+    if summary["bad_bytes"]:
+        table.add_row(f"{summary['bad_bytes']:,}", "bad bytes replaced")
+    unit = release.claim.unit
+    table.add_row(f"{counts.records_in:,}", f"{unit}s found")
+    if made.unlisted:
+        table.add_row(f"{made.listed:,}", f"distinct items listed in {release.taxonomy.name}")
+        table.add_row(f"{made.unlisted:,}", f"distinct items not listed ({_unlisted(outcome)})")
+    if release.is_list:
+        table.add_row(f"{counts.labels:,}", "queries published, with noisy counts")
+        return table
+    table.add_row(
+        f"{counts.withheld:,}",
+        f"{unit}s withheld" + (": no item was left to publish" if counts.withheld else ""),
+    )
+    table.add_row(f"{counts.records_out:,}", f"records published, {counts.groups:,} distinct")
+    table.add_row(f"{counts.k_min:,}", f"{unit}s share the rarest record")
+    if unit == "session":
+        table.add_row(f"{counts.people_min:,}", "different people at least share a record")
+    return table
+
+
+def _unlisted(outcome: Outcome) -> str:
+    kept = outcome.release.parameters.get("unlisted") != "drop"
+    return "kept in a branch of their own" if kept else "removed"
+
+
+def _losses_table(
+    losses: Mapping[str, float], utility: Mapping[str, float] | None, bound: Mapping[str, float] | None
+) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(justify="right", style="bold")
+    table.add_column()
+    for name, meaning in LOSSES.items():
+        table.add_row(share(losses[name]), meaning)
+        if name == "ggd_norm" and bound is not None:
+            table.add_row(share(bound["ggd_norm"]), bound_line(bound))
+    if utility:  # a cluster does not measure it
+        table.add_row(
+            share(utility["recall"]),
+            "pattern recall: items of frequent patterns that are still found (Recall)",
+        )
+        table.add_row(
+            f"{utility['sdist']:.2f}", "pattern distance: taxonomy steps to what is found instead (sDist)"
+        )
+        table.add_row(
+            share(utility["information_loss"] / 100),
+            "change of user groups, before and after (L)",
+        )
+        table.add_row(
+            share(utility["linkage"] / 100),
+            "record linkage: re-linked by an attacker who has the originals (RL)",
+        )
+    for name, meaning in MEANS.items():
+        if name in losses:
+            table.add_row(f"{losses[name]:.2f}", meaning)
+    return table
+
+
+def _examples_table(directory: Path) -> Table:
+    """Return some published records, evenly spaced through the file, with how many share each."""
+    try:
+        rows = pq.read_table(directory / "records.parquet", columns=["items", "exact"]).to_pydict()
+    except (OSError, KeyError, pa.ArrowException):
+        raise BadInputError(
+            f"{directory}: records.parquet is missing or damaged; see 'incrowd audit'"
+        ) from None
+    records = (list(zip(*record, strict=False)) for record in zip(rows["items"], rows["exact"], strict=True))
+    groups = [(len(list(same)), labels) for labels, same in groupby(records)]
+    table = Table(
+        box=None,
+        pad_edge=False,
+        title=f"Some published records (a word, a {class_name('class')})",
+        title_justify="left",
+    )
+    table.add_column("shared by", justify="right", style="bold")
+    table.add_column("record")
+    for i in range(min(EXAMPLES, len(groups))):
+        shared, labels = groups[i * len(groups) // min(EXAMPLES, len(groups))]
+        more = f" and {len(labels) - EXAMPLE_ITEMS} more" if len(labels) > EXAMPLE_ITEMS else ""
+        names = " · ".join(visible(shown(label)) for label in labels[:EXAMPLE_ITEMS])
+        table.add_row(f"{shared:,}", Text(names + more))
+    return table
+
+
+def _show_files(console: Console, outcome: Outcome) -> None:
+    out = outcome.out
+    console.print(f"Release: {out}/", soft_wrap=True)
+    console.print(f"Report:  {out / 'report.html'}", soft_wrap=True)
+    if outcome.rejects_file:
+        console.print(f"Rejects: {outcome.rejects_file}", soft_wrap=True)

@@ -1,0 +1,1 @@
+"""The base layer: data in arrays, claims, and atomic file writes."""

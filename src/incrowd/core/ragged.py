@@ -1,0 +1,53 @@
+"""Ragged arrays: lists stored one after another in an array; list i is ``values[start[i]:start[i + 1]]``."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from incrowd.core.types import Bools, Ints, Ints64
+
+__all__ = ["GroupedCounts", "count_by_group", "count_distinct", "filtered_starts", "list_ids", "take_lists"]
+
+
+class GroupedCounts(NamedTuple):
+    """A bag for each group: bag g holds ``value[start[g]:start[g + 1]]``, ascending and distinct, each `times` times."""
+
+    start: Ints64
+    value: Ints64
+    times: Ints64
+
+
+def list_ids(start: Ints64) -> Ints64:
+    """Return the index of the list that each value is in."""
+    return np.repeat(np.arange(len(start) - 1, dtype=np.int64), np.diff(start))
+
+
+def filtered_starts(start: Ints64, keep: Bools) -> Ints64:
+    """Return the start of each list after the values that are not kept were removed."""
+    return np.concatenate(([0], np.cumsum(keep, dtype=np.int64)))[start]
+
+
+def take_lists(start: Ints64, chosen: Ints64) -> tuple[Ints64, Ints64]:
+    """Return the starts of the chosen lists when stored one after another, and the positions of their values."""
+    lengths = start[chosen + 1] - start[chosen]
+    offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+    return offsets, np.arange(offsets[-1]) + np.repeat(start[chosen] - offsets[:-1], lengths)
+
+
+def count_by_group(group: Ints, value: Ints, times: Ints, groups: int) -> GroupedCounts:
+    """Count the values of each group, given the group of each value and how often it counts."""
+    width = int(value.max(initial=0)) + 1
+    keys, entry = np.unique(group.astype(np.int64) * width + value, return_inverse=True)
+    # Sums of integers are exact in doubles up to 2^53.
+    total = np.bincount(entry, weights=times, minlength=len(keys)).astype(np.int64)
+    start = np.searchsorted(keys, np.arange(groups + 1, dtype=np.int64) * width).astype(np.int64)
+    return GroupedCounts(start, keys % width, total)
+
+
+def count_distinct(group: Ints, member: Ints, groups: int) -> Ints64:
+    """Count the different members of each group, given one member of a group at a time."""
+    width = int(member.max(initial=0)) + 1
+    pairs = np.unique(group.astype(np.int64) * width + member)
+    return np.bincount(pairs // width, minlength=groups).astype(np.int64)

@@ -1,0 +1,169 @@
+"""Transactions: the items of each privacy unit, as compressed sparse rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from incrowd.core.events import QueryEvents
+from incrowd.core.ragged import filtered_starts
+from incrowd.core.types import Bools, Ints32, Ints64
+
+__all__ = ["Transactions"]
+
+
+@dataclass(frozen=True, eq=False)
+class Transactions:
+    """Bags of items, one per privacy unit. Never mutated.
+
+    Parameters
+    ----------
+    indptr
+        Row r owns ``items[indptr[r]:indptr[r + 1]]``; a row may be empty.
+    items
+        Positions in `vocabulary`, ascending and distinct within a row.
+    counts
+        How often the unit has each item (at least 1).
+    vocabulary
+        The items' texts, sorted by code point, without duplicates (an Arrow string array).
+    owners
+        The owner of each row. Private: it never enters a release.
+    unit
+        What a row stands for: ``"user"``, ``"session:1800"``, ``"record"``.
+    account
+        What was done to the input, in order, as sentences with numbers.
+    people
+        The person behind each row, where one person may have several rows (sessions); None: one row a person.
+        Private, like the owners.
+    events
+        Every query of every row, where a method needs them.
+    """
+
+    indptr: Ints64
+    items: Ints32
+    counts: Ints32
+    vocabulary: pa.Array
+    owners: pa.Array
+    unit: str = "record"
+    account: tuple[str, ...] = field(default=())
+    people: pa.Array | None = None
+    events: QueryEvents | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("indptr", "items", "counts"):
+            view = getattr(self, name).view()
+            view.flags.writeable = False
+            object.__setattr__(self, name, view)
+
+    @classmethod
+    def from_rows(
+        cls,
+        rows: Iterable[Sequence[str]],
+        *,
+        owners: Sequence[str] | None = None,
+        people: Sequence[str] | None = None,
+    ) -> Transactions:
+        """Build transactions from in-memory bags of strings (repeats count)."""
+        bags = [sorted(row) for row in rows]
+        vocabulary = sorted({item for bag in bags for item in bag})
+        position = {item: i for i, item in enumerate(vocabulary)}
+        indptr, items, counts = [0], [], []
+        for bag in bags:
+            distinct, repeats = np.unique([position[item] for item in bag], return_counts=True)
+            items.extend(distinct.tolist())
+            counts.extend(repeats.tolist())
+            indptr.append(len(items))
+        names = [str(i + 1) for i in range(len(bags))] if owners is None else list(owners)
+        return cls(
+            np.array(indptr, dtype=np.int64),
+            np.array(items, dtype=np.int32),
+            np.array(counts, dtype=np.int32),
+            pa.array(vocabulary, pa.string()),
+            pa.array(names, pa.string()),
+            people=None if people is None else pa.array(people, pa.string()),
+        )
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def occurrences(self) -> int:
+        """Items over all rows, repeats counted."""
+        return int(self.counts.sum(dtype=np.int64))
+
+    @property
+    def lengths(self) -> Ints64:
+        """Items in each row, repeats counted."""
+        total = np.concatenate(([0], np.cumsum(self.counts, dtype=np.int64)))
+        return np.diff(total[self.indptr])
+
+    @cached_property
+    def person(self) -> Ints32:
+        """A number for the person behind each row."""
+        if self.people is None:
+            return np.arange(len(self), dtype=np.int32)
+        return np.array(self.people.dictionary_encode().indices, dtype=np.int32)
+
+    @property
+    def empty_rows(self) -> int:
+        """Number of empty rows."""
+        return int(np.count_nonzero(np.diff(self.indptr) == 0))
+
+    def row(self, index: int) -> dict[str, int]:
+        """Return one unit's bag as ``{item: count}``. Private: for the owner of the data only."""
+        part = slice(int(self.indptr[index]), int(self.indptr[index + 1]))
+        names = self.vocabulary.take(pa.array(self.items[part])).to_pylist()
+        return dict(zip(names, self.counts[part].tolist(), strict=True))
+
+    def as_sets(self) -> Transactions:
+        """Return the same rows with every count set to one."""
+        return self._with(counts=np.ones_like(self.counts))
+
+    def with_events(self) -> Transactions:
+        """Return the same rows with query events: each item is a query, one event for each time it counts."""
+        times = np.repeat(np.arange(len(self.items)), self.counts)
+        before = np.concatenate(([0], np.cumsum(self.counts, dtype=np.int64)))
+        everything = np.arange(len(self.vocabulary), dtype=np.int32)
+        events = QueryEvents(
+            start=before[self.indptr],
+            query=self.items[times],
+            time=np.zeros(len(times), dtype=np.int64),
+            clicks=np.zeros(len(times) + 1, dtype=np.int64),
+            site=np.empty(0, dtype=np.int32),
+            texts=self.vocabulary,
+            sites=pa.array([], pa.string()),
+            concept_start=np.arange(len(self.vocabulary) + 1, dtype=np.int64),
+            concept=everything,
+        )
+        return self._with(events=events)
+
+    def without_items(self, unwanted: Bools, *, note: str) -> Transactions:
+        """Return the rows without the items whose vocabulary position is `unwanted`; rows may become empty."""
+        keep = ~unwanted[self.items]
+        renumbered = np.cumsum(~unwanted, dtype=np.int64) - 1
+        return self._with(
+            indptr=filtered_starts(self.indptr, keep),
+            items=renumbered[self.items[keep]].astype(np.int32),
+            counts=self.counts[keep],
+            vocabulary=self.vocabulary.filter(pa.array(~unwanted)),
+            account=(*self.account, note),
+            events=None if self.events is None else self.events.without_items(unwanted),
+        )
+
+    def _with(self, **changes: Any) -> Transactions:
+        """Return a copy with some fields replaced."""
+        fields = {name: changes.get(name, getattr(self, name)) for name in self.__dataclass_fields__}
+        return Transactions(**fields)
+
+    def __repr__(self) -> str:
+        rows = len(self)
+        mean = self.occurrences / rows if rows else 0.0
+        return (
+            f"Transactions({rows:,} {self.unit.split(':')[0]}s, {len(self.vocabulary):,} distinct items, "
+            f"{self.occurrences:,} occurrences, {mean:.2f} a row)"
+        )

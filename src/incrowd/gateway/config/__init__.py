@@ -1,0 +1,1 @@
+"""The gateway's configuration: read, validated, and tested before use."""

@@ -1,0 +1,1 @@
+"""Tools for operators: metrics, log, health, ledgers, the demonstration."""

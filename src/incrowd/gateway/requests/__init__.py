@@ -1,0 +1,1 @@
+"""Requests: who sent them, what the provider is sent, and the answer."""

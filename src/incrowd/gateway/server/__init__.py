@@ -1,0 +1,1 @@
+"""The parent process, its workers, and the ASGI application."""

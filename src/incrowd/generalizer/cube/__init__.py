@@ -1,0 +1,1 @@
+"""Counts of all value combinations, looked up instead of scanned."""

@@ -1,0 +1,1 @@
+"""What each provider was sent about each person, on disk."""

@@ -1,0 +1,1 @@
+"""From files and options to a release, a comparison or an error."""

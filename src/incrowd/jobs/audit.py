@@ -1,0 +1,180 @@
+"""A written release audited again, against its originals and private map where they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from incrowd.auditing.audit import Audit, Figured, Originals, audit
+from incrowd.auditing.labels import Written
+from incrowd.core.claims import Claim
+from incrowd.core.promises import Settings, read_settings
+from incrowd.errors import BadInputError
+from incrowd.jobs.clock import ProgressListener
+from incrowd.jobs.data import knowledge_of
+from incrowd.logs import parse_columns, read_log
+from incrowd.logs.formats.encoding import UTF8
+from incrowd.methods.classes import WITHHELD, Classes
+from incrowd.metrics import bound_of, measure_losses, measure_utility
+from incrowd.release.describe import figures_of, rounded_withheld
+from incrowd.release.files.manifest import LIST_FORMAT, Manifest, format_of, read_manifest
+from incrowd.release.files.records import Label
+from incrowd.release.lengths import lengths_of
+from incrowd.release.private_map import PrivateMap, read_map
+from incrowd.report.visible import visible
+from incrowd.taxonomy import Attached, open_taxonomy
+
+__all__ = ["audit_release"]
+
+
+def audit_release(
+    directory: Path,
+    *,
+    original: Path | None,
+    private_map: Path | None,
+    taxonomy: str | None,
+    columns: str | None = None,
+    encoding: str | None = None,
+    memory: str,
+    listener: ProgressListener,
+) -> Audit:
+    """Recount a release, against the originals and the private map where they are given."""
+    if private_map is None:
+        if original is not None:
+            raise BadInputError("--original needs --private-map: it says which record is whose")
+        listener.step("audit")
+        return audit(directory)
+    if format_of(directory) == LIST_FORMAT:
+        raise BadInputError(
+            f"{directory} is a list and no one's records: audit it without --original and --private-map"
+        )
+    owned, manifest = read_map(private_map), read_manifest(directory)
+    if original is None:
+        listener.step("audit")
+        result = audit(directory, people=owned.people(manifest.claim.unit) or [])
+        result.require(wrong=not owned.is_of(directory), problem="the private map is another release's")
+        return result
+    if columns is not None:
+        owned.notes["columns"] = columns
+    attached = _read_again(
+        original,
+        owned.notes,
+        manifest,
+        taxonomy=taxonomy,
+        encoding=encoding,
+        memory=memory,
+        listener=listener,
+    )
+    listener.step("audit")
+    result = _audit_against(directory, attached, owned, listener)
+    if columns is None and owned.notes.get("columns") and not result.problems:
+        # The author of the map could name any column as the user.
+        said = visible(owned.notes["columns"])
+        result.unproven.append(
+            f"that the originals' columns are as the private map says: confirm with --columns {said}"
+        )
+    return result
+
+
+def _read_again(
+    original: Path,
+    notes: Mapping[str, str],
+    manifest: Manifest,
+    *,
+    taxonomy: str | None,
+    encoding: str | None,
+    memory: str,
+    listener: ProgressListener,
+) -> Attached:
+    """Read the originals as they were read for the release."""
+    made = read_settings(manifest.method, manifest.parameters).common
+    if made.items is None:
+        raise BadInputError("the release was not made from a file: its manifest does not say how to read one")
+    source = made.taxonomy if made.taxonomy != "file" else taxonomy or notes.get("taxonomy")
+    if source is None:
+        raise BadInputError("the release was made with a taxonomy file: give it with --taxonomy FILE")
+    listener.step("read")
+    columns = parse_columns(notes["columns"]) if notes.get("columns") else None
+    how = notes.get("format", "auto")
+    with read_log(
+        original,
+        format=how,
+        columns=columns,
+        encoding=encoding or notes.get("encoding", UTF8),
+        memory=memory,
+        progress=listener.reading,
+    ) as log:
+        transactions = log.transactions(
+            unit="user" if made.unit == "record" else made.unit,
+            items=made.items,
+            bags=not made.sets,
+            knowledge=knowledge_of(source) if made.items == "concepts" else None,
+            events=manifest.claim.typed_by is not None,
+        )
+    listener.step("taxonomy")
+    return open_taxonomy(source, transactions, unlisted=made.unlisted)
+
+
+def _audit_against(
+    directory: Path, attached: Attached, owned: PrivateMap, listener: ProgressListener
+) -> Audit:
+    """Audit a release against originals that were read again and a map of owners to rows."""
+    owners = attached.transactions.owners.to_pylist()
+    row_of = [owned.row_of_owner.get(owner, -1) for owner in owners]
+    originals = Originals(attached.transactions, attached.taxonomy, row_of, owned.renamed)
+    manifest = read_manifest(directory)
+    settings = read_settings(manifest.method, manifest.parameters)
+    measure = partial(_measure_again, originals, settings, manifest.claim.claim)
+    result = audit(directory, originals=originals, measure=measure, progress=listener.reading)
+    result.require(
+        wrong=attached.transactions.unit != settings.common.unit,
+        problem="the release says of another unit than the originals have that a record is one's",
+    )
+    strangers = owned.row_of_owner.keys() - set(owners)
+    result.require(
+        wrong=bool(strangers),
+        problem=f"the private map names {len(strangers):,} owners that the originals do not have",
+    )
+    return result
+
+
+def _measure_again(
+    originals: Originals, settings: Settings, claim: Claim, written: Written, node_of: Mapping[Label, int]
+) -> Figured:
+    """Measure what the manifest of a release says of its originals."""
+    data, tree = originals.transactions, originals.taxonomy
+    classes = _classes(originals, written, node_of)
+    shown = classes.of_row != WITHHELD
+    lengths = lengths_of(data, shown, claim.least)
+    again = settings.recountable
+    figures = figures_of(
+        measure_losses(data, tree, classes) if again else None,
+        measure_utility(data, tree, classes) if again else None,
+        bound_of(data, tree, classes, claim) if again else None,
+        lengths,
+    )
+    silent = len(np.unique(data.person[~shown]))
+    return Figured(msgspec.to_builtins(figures), rounded_withheld(classes.withheld, silent, claim.least))
+
+
+def _classes(originals: Originals, written: Written, node_of: Mapping[Label, int]) -> Classes:
+    """Return the written records as classes of the originals' rows."""
+    nodes: list[int] = []
+    counts: list[int] = []
+    start = [0]
+    for labels, times in written.records:
+        bag = sorted(zip((node_of[label] for label in labels), times, strict=True))
+        nodes += [node for node, _ in bag]
+        counts += [count for _, count in bag]
+        start.append(len(nodes))
+    record_of_row = np.append(np.array(written.record_of_row, dtype=np.int32), WITHHELD)
+    return Classes(
+        record_of_row[np.array(originals.row_of, dtype=np.int64)],  # row -1 is the last entry: withheld
+        np.array(start, dtype=np.int64),
+        np.array(nodes, dtype=np.int32),
+        np.array(counts, dtype=np.int32),
+    )

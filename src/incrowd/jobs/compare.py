@@ -1,0 +1,257 @@
+"""The comparison: several methods and several k on one input, one result for the table and the page.
+
+The input is read once and placed on the taxonomy once. Each run is written as a release to a temporary
+directory, audited there and deleted: a comparison holds counts and losses, never a record.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+from msgspec.structs import replace as replace_values
+
+from incrowd.core.atomic import atomic_write, check_free
+from incrowd.core.claims import LEAST_K, Kind
+from incrowd.core.rounding import four_digits
+from incrowd.core.temporary import private_directory
+from incrowd.errors import BadInputError, ClaimError, IncrowdError
+from incrowd.jobs.clock import Clock, ProgressListener, peak_megabytes
+from incrowd.jobs.data import open_log, place_input, write_rejects
+from incrowd.jobs.run import anonymized, load_all
+from incrowd.jobs.runs import Run
+from incrowd.jobs.spec import Job, Options, Setting, check_input
+from incrowd.release.model import Release
+from incrowd.report.compare_page import PRIVATE, render_comparison
+from incrowd.taxonomy import Attached
+from incrowd.version import __version__
+
+__all__ = [
+    "COMPARISON_FORMAT",
+    "Comparison",
+    "is_comparison",
+    "run_comparison",
+]
+
+COMPARISON_FORMAT = "incrowd-comparison/1"
+COMPARISON_FILES = frozenset(["compare.json", "compare.csv", "compare.html"])
+NO_MEMORY = "not enough memory for this method on this input"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What came of a comparison.
+
+    Parameters
+    ----------
+    input
+        What was read, in numbers.
+    how
+        The unit, the items and the taxonomy that all runs share.
+    runs
+        One for each method and k, by promise, method and k.
+    seconds
+        The time of each step.
+    rejects_file
+        Where the lines that could not be read are listed, if there are any.
+    """
+
+    input: Mapping[str, int]
+    how: Mapping[str, Any]
+    runs: Sequence[Run]
+    seconds: Mapping[str, float]
+    rejects_file: Path | None = None
+
+    @property
+    def broken(self) -> bool:
+        """Whether a release did not keep its promise."""
+        return any(run.holds is False for run in self.runs)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the comparison as ``compare.json`` holds it."""
+        return {
+            "format": COMPARISON_FORMAT,
+            "incrowd": __version__,
+            "input": dict(self.input),
+            **self.how,
+            **({"private": PRIVATE} if any(run.private for run in self.runs) else {}),
+            "runs": [msgspec.to_builtins(run) for run in self.runs],
+            "seconds": {name: round(value, 4) for name, value in self.seconds.items()},
+            "peak_rss_mb": peak_megabytes(),
+        }
+
+
+def run_comparison(
+    options: Options, methods: Sequence[Setting], ks: Sequence[int], listener: ProgressListener
+) -> Comparison:
+    """Run every method with every k on one input; write the results to ``options.out``.
+
+    Parameters
+    ----------
+    options
+        How to read the input and where to write; method and k are not used.
+    methods, ks
+        What to compare; see :mod:`incrowd.jobs.spec`. All methods work on one input: if by default they would take different
+        items, ``options.items`` must say which.
+    listener
+        Receives how many runs are done.
+
+    Raises
+    ------
+    BadInputError
+        The input cannot be used, or no run succeeded; nothing is written.
+    """
+    job = check_input(options, methods)
+    check_free(options.out, force=options.force, ours=is_comparison, what="output directory")
+    clock = Clock(listener)
+    with clock:
+        with open_log(job, listener) as log:
+            events = any(setting.method.needs_events for setting in methods)
+            attached = place_input(replace(job, k=min(ks, default=LEAST_K)), log, clock, events=events)
+            counted, job = dict(log.summary), replace(job, items=log.kind_of_items(job.items))
+            rejects_file = write_rejects(job, log)
+        load_all([_job_of(setting, job) for setting in methods], clock)
+        clock.step("anonymize")
+        runs = _all_runs(attached, methods, ks, job, listener)
+    # The step is called audit in a release; here it is a part of each run.
+    seconds = {name: clock.seconds[name] for name in ("read", "taxonomy", "compile", "load")}
+    seconds |= {"runs": clock.seconds["anonymize"], "total": clock.seconds["total"]}
+    comparison = Comparison(counted, _how(job, attached), runs, seconds, rejects_file)
+    _write(comparison, job)
+    return comparison
+
+
+def is_comparison(path: Path) -> bool:
+    """Tell whether a directory holds a comparison and nothing else."""
+    if not path.is_dir() or not {file.name for file in path.iterdir()} <= COMPARISON_FILES:
+        return False
+    try:
+        said = msgspec.json.decode((path / "compare.json").read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return False
+    return isinstance(said, dict) and said.get("format") == COMPARISON_FORMAT
+
+
+def _how(job: Job, attached: Attached) -> dict[str, Any]:
+    """Return what all runs share."""
+    return {
+        "records": len(attached.transactions),
+        "avg_length": four_digits(attached.transactions.occurrences / len(attached.transactions)),
+        "unit": attached.transactions.unit,
+        "sets": job.options.sets,
+        "items": {"kind": job.items, "listed": attached.listed, "unlisted": attached.unlisted},
+        "taxonomy": {
+            "name": attached.taxonomy.name,
+            "leaves": attached.taxonomy.leaf_count,
+            "levels": attached.taxonomy.height,
+        },
+        "seed": job.options.seed,
+    }
+
+
+def _job_of(setting: Setting, job: Job, k: int | None = None) -> Job:
+    """Return what one run is asked to do."""
+    return replace(job, setting=setting, k=k)
+
+
+def _all_runs(
+    attached: Attached, methods: Sequence[Setting], ks: Sequence[int], job: Job, listener: ProgressListener
+) -> list[Run]:
+    """Run all there is to run, methods of the same promise together; refuse if nothing came of it."""
+    kinds = get_args(Kind)
+    ordered = sorted(methods, key=lambda setting: kinds.index(setting.kind))
+    runs: list[Run] = []
+    todo = [(setting, k) for setting in ordered for k in ([None] if setting.method.is_noisy else ks)]
+    for setting, k in todo:
+        listener.reading(len(runs), len(todo))
+        runs.append(_run(attached, setting, k, job))
+    listener.reading(len(runs), len(todo))
+    if all(run.failed for run in runs):
+        raise BadInputError(f"no method could run; {runs[0].title}: {runs[0].error}")
+    return runs
+
+
+def _run(attached: Attached, setting: Setting, k: int | None, job: Job) -> Run:
+    """Run one method with one k and audit what it would publish."""
+    failed = Run(
+        label=setting.label,
+        method=setting.method.name,
+        parameters=dict(setting.parameters),
+        k=k,
+        kind=setting.kind,
+        private=setting.method.is_noisy,
+    )
+    begun = time.perf_counter()
+    try:
+        release = anonymized(_job_of(setting, job, k), str(job.items), attached)
+        return _measured(failed, release, time.perf_counter() - begun)
+    except IncrowdError as error:
+        return replace_values(failed, error=str(error))
+    except MemoryError:
+        return replace_values(failed, error=NO_MEMORY)
+
+
+def _measured(run: Run, release: Release, seconds: float) -> Run:
+    """Add what the release loses and whether it keeps its promise."""
+    counts, bound = release.counts, release.bound
+    measures = msgspec.structs.asdict(release.losses) | msgspec.structs.asdict(release.utility)
+    del measures["ggd"]  # the runs are compared by shares
+    problem = _problem(release)
+    recounted = problem is not None or run.kind not in {"none", "differential privacy"}
+    return replace_values(
+        run,
+        promise=release.claim.in_words,
+        holds=problem is None if recounted else None,
+        error=problem,
+        **{name: None if value is None else four_digits(value) for name, value in measures.items()},
+        bound=bound and replace_values(bound, value=four_digits(bound.value), error=four_digits(bound.error)),
+        groups=counts.groups,
+        k_min=counts.k_min,
+        people_min=counts.people_min,
+        withheld=counts.withheld,
+        seconds=round(seconds, 6),
+        peak_mb=peak_megabytes(),
+    )
+
+
+def _problem(release: Release) -> str | None:
+    """Write the release to a private directory, audit it, delete it; return what the audit found wrong."""
+    with private_directory() as scratch:
+        try:
+            release.write(scratch / "release")
+        except ClaimError as error:
+            return str(error)
+    return None
+
+
+def _write(comparison: Comparison, job: Job) -> None:
+    """Write the directory; it appears only when it is whole."""
+    result = comparison.as_dict()
+    with atomic_write(job.options.out, replaces=is_comparison if job.options.force else None) as draft:
+        draft.mkdir()
+        text = json.dumps(result, indent=2, ensure_ascii=False) + "\n"
+        (draft / "compare.json").write_text(text, encoding="utf-8")
+        (draft / "compare.csv").write_text("".join(_csv_lines(comparison.runs)), encoding="utf-8", newline="")
+        (draft / "compare.html").write_text(render_comparison(result), encoding="utf-8")
+
+
+def _csv_lines(runs: Sequence[Run]) -> Iterator[str]:
+    """Yield the table line by line; a method's parameters share one column, as ``a=1;b=2``, and a bound is one number."""
+    for values in [Run.__struct_fields__, *map(_cells, runs)]:
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow(values)
+        yield line.getvalue()
+
+
+def _cells(run: Run) -> list[Any]:
+    fields = msgspec.structs.asdict(run)
+    fields["parameters"] = ";".join(f"{name}={value}" for name, value in run.parameters.items())
+    fields["bound"] = run.bound and run.bound.value
+    return list(fields.values())

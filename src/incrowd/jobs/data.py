@@ -1,0 +1,202 @@
+"""From a job's input to data on a taxonomy: both engines and the comparison walk this way until the method begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from incrowd.core.memory import check_memory
+from incrowd.core.transactions import Transactions
+from incrowd.errors import BadInputError, IncrowdError
+from incrowd.jobs.anonymize import counted_by, make_release
+from incrowd.jobs.clock import Clock, ProgressListener
+from incrowd.jobs.spec import Job
+from incrowd.kernels.jit import is_compiled, note_compiled
+from incrowd.logs import Log, read_log, rejects
+from incrowd.logs.input import Input
+from incrowd.methods.classes import filled_rows
+from incrowd.metrics.patterns import Pattern, measure_patterns
+from incrowd.taxonomy import Attached, Taxonomy, Unlisted, attach, open_taxonomy
+from incrowd.taxonomy.check import taxonomy_named
+
+__all__ = [
+    "attach_items",
+    "check_left",
+    "kernels_are_compiled",
+    "knowledge_for",
+    "knowledge_of",
+    "load_kernels",
+    "map_notes",
+    "open_log",
+    "place_input",
+    "rejects_named",
+    "unlisted_by",
+    "write_rejects",
+]
+
+TINY_LABELS = ["all", "pair", "1", "2", "3"]
+TINY_PARENTS = np.array([-1, 0, 1, 1, 0], dtype=np.int32)
+
+
+def open_log(job: Job, listener: ProgressListener) -> Log:
+    """Read the job's input."""
+    return read_log(
+        job.options.input,
+        format=job.options.format,
+        columns=job.columns,
+        encoding=job.encoding,
+        memory=job.options.memory,
+        keep_rejected=job.options.keep_rejected,
+        progress=listener.reading,
+    )
+
+
+def place_input(job: Job, log: Log, clock: Clock, *, events: bool = False) -> Attached:
+    """Build the transactions and place them on the taxonomy; refuse if k people are not left."""
+    with rejects_named(job, log):
+        return _place(job, log, clock, events=events)
+
+
+def _place(job: Job, log: Log, clock: Clock, *, events: bool) -> Attached:
+    clock.step("items")
+    items = log.kind_of_items(job.items)
+    transactions = log.transactions(
+        unit=job.unit,
+        items=items,
+        bags=not job.options.sets,
+        knowledge=knowledge_for(job, items),
+        events=events,
+        progress=clock.listener.reading,
+    )
+    log.free_rows()
+    check_memory(transactions, job.method.name, job.method.entry_bytes, job.options.memory)
+    if not job.method.is_noisy:
+        check_left(log, log.summary)
+    clock.step("taxonomy")
+    attached = attach_items(job, items, transactions)
+    if job.k is not None and not job.method.is_noisy:
+        filled_rows(counted_by(attached.transactions, job.options.distinct), job.k)
+    return attached
+
+
+@contextmanager
+def rejects_named(job: Job, read: Input) -> Iterator[None]:
+    """Let an error also say which lines were rejected, if any were, and write them down."""
+    try:
+        yield
+    except IncrowdError as error:
+        path, counts = write_rejects(job, read), read.rejected
+        if path is None:
+            raise
+        reason = max(counts, key=counts.__getitem__)
+        total = (
+            f"{sum(counts.values()):,} lines were rejected, {counts[reason]:,} of them: {reason}; see {path}"
+        )
+        raise type(error)(f"{error} ({total})") from None
+
+
+def taxonomy_for(job: Job, items: str) -> str:
+    """Return the taxonomy that was chosen, or the one that suits the items."""
+    return job.options.taxonomy or ("balanced:5" if items in ("queries", "raw") else "wordnet")
+
+
+def attach_items(job: Job, items: str, transactions: Transactions) -> Attached:
+    """Place the items on the job's taxonomy."""
+    source = taxonomy_for(job, items)
+    return open_taxonomy(source, transactions, unlisted=unlisted_by(job, items, source))
+
+
+def knowledge_for(job: Job, items: str) -> Taxonomy | None:
+    """Return the tree in which the job looks for what queries mean, if it does."""
+    return knowledge_of(taxonomy_for(job, items)) if items == "concepts" else None
+
+
+def unlisted_by(job: Job, items: str, source: str) -> Unlisted | None:
+    """Return what becomes of items that the taxonomy lacks; None where it lacks none, being made from them."""
+    if source.startswith("balanced"):
+        return None
+    if job.method.is_noisy:  # to refuse would disclose something
+        return "keep"
+    # Queries that mean nothing known are no mistake of the knowledge base.
+    return job.options.unlisted or ("keep" if source == "wordnet" or items == "concepts" else "refuse")
+
+
+def knowledge_of(source: str) -> Taxonomy:
+    """Return the tree in which the meaning of queries is looked for."""
+    if source.startswith("balanced"):
+        raise BadInputError(
+            "items concepts needs a knowledge base: --taxonomy wordnet or a file of categories"
+        )
+    return taxonomy_named(source)
+
+
+def check_left(read: Input, counts: Mapping[str, int]) -> None:
+    """Refuse an input of which there is nothing to publish, and say why; `counts` as in ``Log.summary``."""
+    if counts["empty"] < counts["units"]:
+        return
+    if read.rows:
+        raise BadInputError(
+            f"nothing is left of {read.name}: no line holds an item of this kind; try another --items"
+        )
+    raise BadInputError(
+        f"no line of {read.name} could be read as {read.format}; look at --format and --columns"
+    )
+
+
+def write_rejects(job: Job, read: Input) -> Path | None:
+    """Write the rejected lines next to the output, under a name that is free."""
+    if not read.rejected:
+        return None
+    path = _free_path(job.options.out)
+    rejects.write_rejects(path, read.rejected_rows())
+    return path
+
+
+def _free_path(out: Path) -> Path:
+    """Return a free name for the rejected lines, next to the output."""
+    path = out.absolute().parent / "rejects.jsonl"
+    number = 1
+    while path.exists() or path.is_symlink():
+        number += 1
+        path = path.with_name(f"rejects-{number}.jsonl")
+    return path
+
+
+def map_notes(job: Job, format_name: str) -> dict[str, str]:
+    """Return what reading the originals again takes; it goes into the private map, never into the release."""
+    options = job.options
+    notes = {"format": format_name, "columns": options.columns or "", "encoding": job.encoding}
+    if options.taxonomy and Path(options.taxonomy).is_file():
+        notes["taxonomy"] = str(Path(options.taxonomy).absolute())
+    return notes
+
+
+def _kernels_of(job: Job) -> str:
+    """Return a name for what the job compiles."""
+    return f"{job.setting.kernels}-people" if job.counts_people else job.setting.kernels
+
+
+def kernels_are_compiled(job: Job) -> bool:
+    """Return whether an earlier run has compiled what the job needs."""
+    return is_compiled(_kernels_of(job))
+
+
+def load_kernels(job: Job) -> None:
+    """Run the method on a tiny input, so that compiling or loading its kernels is not counted as its time."""
+    people = ["a", "a", "b", "b"] if job.counts_people else None
+    rows = Transactions.from_rows([["1", "2"], ["1", "2"], ["2", "2", "3"], ["3"]], people=people)
+    if job.method.needs_events:
+        rows = rows.with_events()
+    attached = attach(rows, Taxonomy.from_parents(TINY_PARENTS, pa.array(TINY_LABELS), name="tiny"))
+    tree = attached.taxonomy
+    with suppress(IncrowdError):  # there may be too little of it for the method
+        k = None if job.method.is_noisy else 2
+        release = make_release(attached, job.method, job.setting.parameters, k=k)
+        _ = release.losses, release.bound, release.utility
+    # Patterns are matched only where two items want the same one: here, two nodes want the root.
+    measure_patterns([Pattern((1, 2), 1)], [Pattern((0,), 1)], tree, root_distance=tree.root_distance)
+    note_compiled(_kernels_of(job))

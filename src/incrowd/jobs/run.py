@@ -1,0 +1,183 @@
+"""The whole job: a raw log in, an audited release out, with the time that each step took. Both engines walk it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from incrowd.auditing.audit import Audit
+from incrowd.core.atomic import removed_on_failure
+from incrowd.errors import IncrowdError
+from incrowd.jobs.anonymize import make_release
+from incrowd.jobs.clock import Clock, ProgressListener, peak_megabytes
+from incrowd.jobs.data import (
+    kernels_are_compiled,
+    load_kernels,
+    map_notes,
+    open_log,
+    place_input,
+    unlisted_by,
+    write_rejects,
+)
+from incrowd.jobs.spec import Job, Options, read_job
+from incrowd.logs.input import Input
+from incrowd.methods.registry import Progress
+from incrowd.release.model import Release
+from incrowd.release.publication import Publication
+from incrowd.taxonomy import Attached, Taxonomy
+
+__all__ = ["Engine", "Made", "Outcome", "anonymized", "choices", "load_all", "run_job", "run_on"]
+
+
+class Made(NamedTuple):
+    """What an engine made of a job's input, before anything is written.
+
+    Parameters
+    ----------
+    release
+        What the method decided, ready to be written.
+    listed, unlisted
+        How many distinct items the taxonomy has and lacks.
+    read, summary
+        The input, and what was counted on the way to the records.
+    """
+
+    release: Publication
+    listed: int
+    unlisted: int
+    read: Input
+    summary: Mapping[str, int]
+
+
+Engine = Callable[[Job, Clock], AbstractContextManager[Made]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a job, on either engine.
+
+    Parameters
+    ----------
+    made, audit
+        What was made, and what was found when the written release was recounted.
+    rejects_file
+        Where the lines that could not be read are listed, if there are any.
+    seconds, out
+        What each step took, and where the release is.
+    """
+
+    made: Made
+    audit: Audit
+    rejects_file: Path | None
+    seconds: Mapping[str, float]
+    out: Path
+
+    @property
+    def release(self) -> Publication:
+        """What was published, and what it was made from."""
+        return self.made.release
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the outcome as ``anonymize --json`` prints it: for the owner, with exact numbers.
+
+        Beside a list of noisy counts, these are marked as private: the promise does not cover them.
+        """
+        release = self.release
+        said = {
+            "method": release.method,
+            "k": release.claim.k,
+            "claim": {
+                **msgspec.to_builtins(release.claim),
+                "in_words": release.claim.in_words,
+                "not_promised": list(release.claim.not_promised),
+                "holds": self.audit.holds,
+            },
+            "parameters": dict(release.parameters) if release.is_list else release.settings.spelled,
+            "out": str(self.out),
+        }
+        if not release.is_list:
+            return said | self._numbers()
+        return said | {"queries": release.counts.labels, "private": self._numbers()}
+
+    def _numbers(self) -> dict[str, Any]:
+        """Return everything that was counted and measured on the originals."""
+        made, release = self.made, self.release
+        return {
+            **msgspec.structs.asdict(release.counts),
+            "loss": msgspec.to_builtins(release.losses),
+            "bound": msgspec.to_builtins(release.bound),
+            "utility": msgspec.to_builtins(release.utility),
+            "seconds": {name: round(value, 4) for name, value in self.seconds.items()},
+            "peak_rss_mb": peak_megabytes(),
+            "input": dict(made.summary),
+            "items": {"listed": made.listed, "unlisted": made.unlisted},
+            "rejected": {
+                "by_reason": dict(made.read.rejected),
+                "file": str(self.rejects_file) if self.rejects_file else None,
+            },
+            "account": list(release.account),
+        }
+
+
+def run_job(options: Options, listener: ProgressListener) -> Outcome:
+    """Make an audited release in this process."""
+    return run_on(local_engine, read_job(options), listener)
+
+
+def run_on(engine: Engine, job: Job, listener: ProgressListener) -> Outcome:
+    """Read, place, group, write, audit on an engine; nothing is at the final name unless all of it went well."""
+    with Clock(listener) as clock, engine(job, clock) as made:
+        with removed_on_failure(write_rejects(job, made.read)) as rejects_file:
+            result = made.release.write(
+                job.options.out,
+                force=job.options.force,
+                text_forms=job.options.text_forms,
+                private_map=job.options.private_map,
+                map_notes=map_notes(job, made.read.format),
+                step=clock.step,
+                progress=listener.reading,
+            )
+        return Outcome(made, result, rejects_file, clock.seconds, job.options.out)
+
+
+@contextmanager
+def local_engine(job: Job, clock: Clock) -> Iterator[Made]:
+    """Read, place and group in this process."""
+    with open_log(job, clock.listener) as log:
+        attached = place_input(job, log, clock, events=job.method.needs_events)
+        load_all([job], clock)
+        clock.step("anonymize")
+        release = anonymized(job, log.kind_of_items(job.items), attached, clock.listener.reading)
+        yield Made(release, attached.listed, attached.unlisted, log, log.summary)
+
+
+def load_all(jobs: Sequence[Job], clock: Clock) -> None:
+    """Load each job's kernels, so that no method is charged for it."""
+    clock.step("load" if all(kernels_are_compiled(job) for job in jobs) else "compile")
+    for job in jobs:
+        with suppress(IncrowdError):  # if it cannot run at all, its run says why
+            load_kernels(job)
+
+
+def anonymized(job: Job, items: str, attached: Attached, progress: Progress | None = None) -> Release:
+    """Run the job's method on items of some kind that are placed on a taxonomy."""
+    release = make_release(
+        attached,
+        job.method,
+        job.setting.parameters,
+        k=job.k,
+        seed=job.options.seed,
+        distinct=job.options.distinct,
+        progress=progress,
+    )
+    return replace(release, parameters={**release.parameters, **choices(job, items, attached.taxonomy)})
+
+
+def choices(job: Job, items: str, taxonomy: Taxonomy) -> dict[str, Any]:
+    """Return how the input was read, as parameters of the release."""
+    return {"items": items, "sets": job.options.sets, "unlisted": unlisted_by(job, items, taxonomy.name)}

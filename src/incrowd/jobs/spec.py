@@ -1,0 +1,234 @@
+"""What a job is: options as they are given, and the typed job that they become once they are checked.
+
+Everything that can be refused before the input is read is refused here, and nothing below checks it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+from incrowd.core.claims import Distinct, Kind, check_k
+from incrowd.errors import BadInputError, check_choice
+from incrowd.logs import ITEMS, Unit, format_of, parse_columns, parse_unit
+from incrowd.logs.formats.encoding import UTF8, find_encoding
+from incrowd.methods.registry import METHODS, Method, method_named
+from incrowd.release.files.exports import check_forms
+from incrowd.release.private_map import check_map
+from incrowd.release.publication import check_out
+from incrowd.taxonomy import Unlisted
+
+__all__ = ["Job", "Options", "Setting", "check_input", "parse_ks", "parse_methods", "read_job"]
+
+LARGEST_SEED = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of ``incrowd anonymize`` as they are given; see its help."""
+
+    input: Path
+    out: Path
+    k: int | str | None = None
+    method: str = "flock"
+    taxonomy: str | None = None
+    items: str | None = None
+    unit: str = "user"
+    sets: bool = False
+    format: str = "auto"
+    columns: str | None = None
+    encoding: str = UTF8
+    unlisted: Unlisted | None = None
+    distinct: Distinct | None = None
+    seed: int = 0
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    text_forms: Sequence[str] = ()
+    private_map: Path | None = None
+    force: bool = False
+    memory: str = "4GB"
+    keep_rejected: bool = False
+    engine: str = "local"
+    master: str | None = None
+
+
+class Setting(NamedTuple):
+    """A method with values of its own parameters, defaults included."""
+
+    method: Method
+    parameters: Mapping[str, Any]
+    label: str = ""
+    """As ``partition:publish=bag`` names it."""
+
+    @property
+    def kind(self) -> Kind:
+        """What the method promises with these parameters."""
+        return self.method.promise_with(self.parameters)
+
+    @property
+    def kernels(self) -> str:
+        """A name for what it compiles."""
+        return "-".join([self.method.name, *map(str, self.parameters.values())])
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job whose options are checked.
+
+    Parameters
+    ----------
+    options
+        What was given. Read from here only what needs no check: paths, flags and names that are printed.
+    setting
+        The method and its own parameters.
+    k
+        How many must share every published record; None for a method that has no k.
+    unit, items, columns, encoding
+        How the input is read; items is None for the kind that suits the input.
+    """
+
+    options: Options
+    setting: Setting
+    k: int | None
+    unit: Unit
+    items: str | None
+    columns: Mapping[str, str] | None
+    encoding: str
+
+    @property
+    def method(self) -> Method:
+        """The method."""
+        return self.setting.method
+
+    @property
+    def counts_people(self) -> bool:
+        """Whether k counts people of whom one may have several records."""
+        return self.unit.gap is not None and self.options.distinct != "records"
+
+
+def read_job(options: Options) -> Job:
+    """Check the options of a job that publishes."""
+    method = method_named(options.method)
+    setting = Setting(method, method.read_parameters(options.parameters), method.name)
+    job = check_input(options, [setting])
+    if method.is_noisy:
+        if options.unit != "user":
+            raise BadInputError(
+                f"method {method.name} protects rows: use --unit user, so that a row is a person"
+            )
+    elif options.k is None:
+        raise BadInputError(
+            f"method {method.name} needs --k: how many must share every published record, as in --k 5"
+        )
+    k = None if options.k is None else check_k(options.k)
+    check_forms(options.text_forms)
+    check_out(options.out, force=options.force)
+    if options.private_map is not None:
+        check_map(options.private_map, options.out, force=options.force)
+    return replace(job, k=k)
+
+
+def check_input(options: Options, settings: Sequence[Setting]) -> Job:
+    """Check how the input is read, for one method or several; the job has the first and no k."""
+    _check_seed(options.seed)
+    if options.items is not None:
+        check_choice("items", options.items, ITEMS)
+    for name, value, choice in (
+        ("unlisted", options.unlisted, Unlisted),
+        ("distinct", options.distinct, Distinct),
+    ):
+        if value is not None:
+            check_choice(name, value, get_args(choice))
+    return Job(
+        options,
+        settings[0],
+        None,
+        parse_unit(options.unit),
+        _items_for(options, [setting.method for setting in settings]),
+        parse_columns(options.columns) if options.columns else None,
+        find_encoding(options.encoding),
+    )
+
+
+def _check_seed(seed: int) -> None:
+    """Refuse a seed that is no natural number of 63 bits."""
+    if seed < 0:
+        raise BadInputError(f"seed must be 0 or more (got {seed})")
+    if seed > LARGEST_SEED:
+        raise BadInputError(f"seed must be at most {LARGEST_SEED} (got {seed})")
+
+
+def _items_for(options: Options, methods: Iterable[Method]) -> str | None:
+    """Return the items that every method works on: those that were chosen, or the default of all.
+
+    Raises
+    ------
+    BadInputError
+        A method cannot use the items, or the defaults differ; the message names the methods and what to choose.
+    """
+    named = list(dict.fromkeys(method.name for method in methods))
+    by_meaning = [name for name in named if METHODS[name].needs_events]
+    others = [name for name in named if not METHODS[name].needs_events]
+    if not by_meaning:
+        return options.items
+    need = (
+        f"method {by_meaning[0]} needs" if len(by_meaning) == 1 else f"methods {', '.join(by_meaning)} need"
+    )
+    if options.sets:
+        raise BadInputError(f"{need} queries as often as they were typed: drop --sets")
+    columns = parse_columns(options.columns) if options.columns else None
+    if format_of(options.input, format=options.format, columns=columns, encoding=options.encoding) == "dat":
+        raise BadInputError(
+            f"{need} a query log, and {options.input.name} holds baskets: choose another method"
+        )
+    if options.items not in (None, "concepts"):
+        rest = (
+            "(all then need --items concepts), or leave it out"
+            if others
+            else "(it then uses --items concepts)"
+        )
+        raise BadInputError(f"{need} concepts: drop --items {options.items} {rest}")
+    if options.items is None and others:
+        raise BadInputError(
+            f"one input for all methods: {need} --items concepts, and {', '.join(others)} would take nouns; "
+            "choose --items concepts, or compare them apart"
+        )
+    return "concepts"
+
+
+def parse_methods(text: str) -> list[Setting]:
+    """Read a list as ``partition,partition:publish=bag``; several parameters are separated by ``;``."""
+    settings: dict[object, Setting] = {}
+    for part in filter(None, map(str.strip, text.split(","))):
+        setting = _setting(part)
+        settings.setdefault((setting.method.name, *setting.parameters.items()), setting)
+    if not settings:
+        raise BadInputError("--methods must name a method, as in --methods partition,partition:publish=bag")
+    return list(settings.values())
+
+
+def parse_ks(text: str | None, settings: Sequence[Setting]) -> list[int]:
+    """Read a list as ``2,5,10``; the result ascends. It may be missing if no method takes k."""
+    if text is None and all(setting.method.is_noisy for setting in settings):
+        return []
+    ks = sorted({check_k(part.strip()) for part in (text or "").split(",") if part.strip()})
+    if not ks:
+        raise BadInputError("--k must hold a number, as in --k 2,5,10")
+    return ks
+
+
+def _setting(text: str) -> Setting:
+    """Read one method with its parameters."""
+    name, _, rest = (part.strip() for part in text.partition(":"))
+    given = {}
+    for part in filter(None, map(str.strip, rest.split(";"))):
+        key, sign, value = (piece.strip() for piece in part.partition("="))
+        if not sign or not key:
+            raise BadInputError(
+                f"--methods takes parameters as NAME=VALUE, as in partition:publish=bag (got '{part}')"
+            )
+        given[key] = value
+    method = method_named(name)
+    label = ";".join(f"{key}={value}" for key, value in given.items())
+    return Setting(method, method.read_parameters(given), f"{name}:{label}" if label else name)

@@ -1,0 +1,1 @@
+"""File formats of logs: bytes, encodings, records, rows."""

@@ -1,0 +1,177 @@
+"""Which column of a log is the user, the query, the time and the clicked address."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from incrowd.errors import BadInputError, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["ROLES", "find_columns", "is_usual_name", "parse_columns", "recognisable", "shape_of"]
+
+ROLES = ("user", "query", "time", "url")
+_REQUIRED = ("user", "query")
+_USUAL_NAMES: dict[str, tuple[str, ...]] = {
+    "user": ("user", "user_id", "userid", "anonid", "uid"),
+    "query": ("query", "q", "search", "keywords", "text"),
+    "time": ("time", "timestamp", "date", "datetime", "querytime"),
+    "url": ("url", "click", "clickurl"),
+}
+_OTHER_NAMES = (
+    "id",  # of the person or of the row: ambiguous, so it must be named with --columns
+    "session",
+    "document",
+    "doc",
+    "docid",
+    "item",
+    "items",
+    "itemrank",
+    "rank",
+    "basket",
+    "transaction",
+)
+# A name of one or two words; anything else may be a record, and is not shown.
+_NAME = re.compile(r"[^\W\d][\w.#/-]*( [\w.#/()-]+)?")
+_LONGEST_NAME = 64
+__all__ = ["shape_of"]
+_LONGEST_RUN = 4
+_LONGEST_SHAPE = 60
+_RUN = re.compile(r"(?P<sign>[aA9])(?P=sign)+| {2,}")
+
+
+def parse_columns(text: str) -> dict[str, str]:
+    """Read a column map such as ``"user=uid,query=q"``.
+
+    Examples
+    --------
+    >>> parse_columns("user=uid, query=words")
+    {'user': 'uid', 'query': 'words'}
+    """
+    columns: dict[str, str] = {}
+    for part in text.split(","):
+        role, equals, name = (piece.strip() for piece in part.partition("="))
+        if not equals or not name:
+            raise BadInputError(f"columns must look like user=NAME,query=NAME (got '{text}')")
+        if role in columns:
+            raise BadInputError(
+                f"columns names '{role}' twice: give one column for each of {', '.join(ROLES)}"
+            )
+        columns[role] = name
+    _check_roles(columns)
+    return columns
+
+
+def find_columns(found: Sequence[str], chosen: Mapping[str, str] | None, *, file: str) -> dict[str, int]:
+    """Return the position of each role's column among the names `found` in `file`.
+
+    A column that was chosen must be there; the others are guessed by their usual names, and `time`
+    and `url` may be missing.
+    """
+    chosen = chosen or {}
+    _check_roles(chosen)
+    names = [name.strip() for name in found]
+    positions: dict[str, int] = {}
+    for role in ROLES:
+        places = _chosen_places(chosen[role], names) if role in chosen else _usual_places(role, names, chosen)
+        if len(places) > 1:
+            raise BadInputError(_ambiguous(role, len(places), file))
+        if places:
+            positions[role] = places[0]
+        elif role in chosen or role in _REQUIRED:
+            raise BadInputError(_missing(role, chosen.get(role), names, file))
+    _check_different(positions, file)
+    return positions
+
+
+def recognisable(names: Sequence[str], chosen: Mapping[str, str] | None = None) -> bool:
+    """Whether the names are a header that has the user and the query, by the names chosen or the usual ones."""
+    folded = {name.strip().casefold() for name in names}
+    wanted = _USUAL_NAMES | {role: (name,) for role, name in (chosen or {}).items()}
+    return all(any(name.casefold() in folded for name in wanted[role]) for role in _REQUIRED)
+
+
+def is_usual_name(word: str) -> bool:
+    """Whether a word is one that columns of logs are often called by."""
+    return word.casefold() in {*_OTHER_NAMES, *(name for names in _USUAL_NAMES.values() for name in names)}
+
+
+def _chosen_places(chosen: str, names: Sequence[str]) -> list[int]:
+    """Return where the columns of a name are: in this case or, if there is none, in any."""
+    exact = [place for place, name in enumerate(names) if name == chosen]
+    return exact or [place for place, name in enumerate(names) if name.casefold() == chosen.casefold()]
+
+
+def _usual_places(role: str, names: Sequence[str], chosen: Mapping[str, str]) -> list[int]:
+    """Return where the first usual name of a role is that was not chosen as another role."""
+    taken = {place for name in chosen.values() for place in _chosen_places(name, names)}
+    folded = ["" if place in taken else name.casefold() for place, name in enumerate(names)]
+    usual = next((name for name in _USUAL_NAMES[role] if name in folded), None)
+    return [place for place, name in enumerate(folded) if name == usual]
+
+
+def _check_different(positions: Mapping[str, int], file: str) -> None:
+    for role, place in positions.items():
+        first = next(other for other, taken in positions.items() if taken == place)
+        if first != role:
+            raise BadInputError(
+                f"columns names one column of {file} for the {first} and for the {role}: "
+                f"give each its own (--columns {first}=NAME,{role}=NAME)"
+            )
+
+
+def _check_roles(columns: Mapping[str, str]) -> None:
+    for role in columns:
+        if role not in ROLES:
+            raise BadInputError(f"columns has no '{role}', only {', '.join(ROLES)}{nearest(role, ROLES)}")
+
+
+def _ambiguous(role: str, number: int, file: str) -> str:
+    return (
+        f"{file} has {number} columns of one name for the {role}: "
+        f"rename all but one, or choose another (--columns {role}=NAME)"
+    )
+
+
+def _missing(role: str, chosen: str | None, names: Sequence[str], file: str) -> str:
+    if len(names) == 1 or not all(_NAME.fullmatch(name) and len(name) <= _LONGEST_NAME for name in names):
+        return f"{file} seems to have no header line: add a first line with the names of the columns"
+    lacks = f"no column '{chosen}' for the {role}" if chosen else f"no column that looks like the {role}"
+    if not any(map(_is_name_of_a_role, names)):  # then they may be a record
+        return (
+            f"{file} has {lacks}, and none with a usual name: found the shape '{shape_of(', '.join(names))}'; if that is "
+            f"a record, add a line of names in front, else choose with columns (--columns user=NAME,query=NAME)"
+        )
+    hint = nearest(chosen, names) if chosen else ""
+    return f"{file} has {lacks}{hint}: found {', '.join(names)}; choose with columns (--columns {role}=NAME)"
+
+
+def _is_name_of_a_role(name: str) -> bool:
+    return any(name.casefold() in usual for usual in _USUAL_NAMES.values())
+
+
+def shape_of(line: str) -> str:
+    r"""Return a line with every letter as ``a`` or ``A``, every digit as ``9``, and long runs cut short.
+
+    Blanks and ASCII punctuation stay, a tab is shown as ``\t``, and anything else becomes ``?``.
+
+    Examples
+    --------
+    >>> shape_of("bob7|cats dog|2020-01-31")
+    'aaa9|aaaa aaa|9999-99-99'
+    """
+    signs = "".join(map(_sign, line.strip("\r\n")))
+    shape = _RUN.sub(lambda run: run.group()[: _LONGEST_RUN if run["sign"] else 1], signs).replace(
+        "\t", "\\t"
+    )
+    return shape if len(shape) <= _LONGEST_SHAPE else shape[:_LONGEST_SHAPE] + "..."
+
+
+def _sign(character: str) -> str:
+    if character.isalpha():
+        return "A" if character.isupper() else "a"
+    if character.isdecimal():
+        return "9"
+    return character if character == "\t" or (character.isascii() and character.isprintable()) else "?"

@@ -1,0 +1,86 @@
+"""Rows as JSON objects, one a line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from incrowd.core.types import Ints64
+from incrowd.logs.formats.rows import BLANK_LINE, Rows
+from incrowd.logs.formats.times import written_times
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from incrowd.logs.formats.blocks import Block
+    from incrowd.logs.formats.detect import Layout
+    from incrowd.logs.rejects import Rejects
+
+__all__ = ["JsonParser"]
+
+
+class JsonParser:
+    """Parses blocks of JSON objects.
+
+    Parameters
+    ----------
+    layout
+        Which key is the user, the query, the time and the address.
+    rejects
+        Where lines go that are not a JSON object, or whose values are neither text nor numbers.
+    """
+
+    def __init__(self, layout: Layout, rejects: Rejects) -> None:
+        self._keys = layout.columns
+        self._rejects = rejects
+        self._decoder = msgspec.json.Decoder(
+            msgspec.defstruct(
+                "Row",
+                [(role, str | int | float | None, None) for role in self._keys],
+                rename={role: str(key) for role, key in self._keys.items()},
+            )
+        )
+
+    def parse(self, block: Block) -> Iterator[Rows]:
+        """Yield the rows that can be read."""
+        try:
+            rows, good = self._decoder.decode_lines(block.data), block
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            rows, good = self._decode_one_by_one(block)
+        if len(rows) != len(good):  # the decoder passes over blank lines
+            rows, good = self._decode_one_by_one(block)
+        columns = {role: _texts([getattr(row, role) for row in rows]) for role in self._keys}
+
+        def text_of(chosen: Ints64) -> Sequence[str]:
+            return good.take(chosen).texts()
+
+        time = written_times(columns["time"]) if "time" in columns else None
+        yield Rows(good.lines, columns["user"], columns["query"], time, columns.get("url"), text_of)
+
+    def _decode_one_by_one(self, block: Block) -> tuple[list[Any], Block]:
+        rows, good = [], []
+        for record, text in enumerate(block.texts()):
+            try:
+                rows.append(self._decoder.decode(text))
+                good.append(record)
+            except (msgspec.DecodeError, RecursionError) as error:
+                reason = _reason(text, error)
+                self._rejects.add(int(block.lines[record]), reason, text)
+        return rows, block.take(np.array(good, dtype=np.int64))
+
+
+def _reason(text: str, error: Exception) -> str:
+    if not text.strip():
+        return BLANK_LINE
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    return "value is not text" if isinstance(error, msgspec.ValidationError) else "not a JSON object"
+
+
+def _texts(values: list[str | float | None]) -> pa.StringArray:
+    """Write every value as text."""
+    texts = ["" if value is None else value if isinstance(value, str) else str(value) for value in values]
+    return pa.array(texts, pa.string())

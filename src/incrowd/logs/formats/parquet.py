@@ -1,0 +1,85 @@
+"""Rows of a Parquet file; a row's number stands for its line number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from incrowd.core.types import Ints64
+from incrowd.errors import BadInputError
+from incrowd.logs.formats.rows import Rows
+from incrowd.logs.formats.times import written_times
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from incrowd.logs.formats.detect import Layout
+    from incrowd.logs.formats.source import Source
+
+__all__ = ["parquet_columns", "read_parquet", "rows_of"]
+
+_BATCH_ROWS = 131_072
+
+
+def parquet_columns(source: Source) -> list[str]:
+    """Return the names of a Parquet file's columns."""
+    try:
+        return list(pq.read_schema(source.path).names)
+    except (pa.ArrowException, OSError):
+        raise _damaged(source, 0) from None
+
+
+def read_parquet(source: Source, layout: Layout, progress: Callable[[int], None]) -> Iterator[Rows]:
+    """Yield the file's rows; `progress` is called with the approximate number of bytes done."""
+    done = 0
+    names = {role: str(name) for role, name in layout.columns.items()}
+    try:
+        with pq.ParquetFile(source.path) as file:
+            for batch in file.iter_batches(_BATCH_ROWS, columns=list(dict.fromkeys(names.values()))):
+                yield rows_of(batch, names, np.arange(done + 1, done + len(batch) + 1))
+                done += len(batch)
+                progress(source.size * done // max(file.metadata.num_rows, 1))
+    except (pa.ArrowException, OSError):
+        raise _damaged(source, done) from None
+
+
+def rows_of(batch: pa.RecordBatch, names: Mapping[str, str], lines: Ints64) -> Rows:
+    """Return rows with these line numbers; `names` are the columns of user, query, time and url."""
+    text = {role: _as_text(batch.column(name), name) for role, name in names.items() if role != "time"}
+    time = _as_seconds(batch.column(names["time"]), names["time"]) if "time" in names else None
+
+    def text_of(rows: Ints64) -> Sequence[str]:
+        return [str(row) for row in batch.take(pa.array(rows)).to_pylist()]
+
+    return Rows(lines, text["user"], text["query"], time, text.get("url"), text_of)
+
+
+def _as_text(column: pa.Array, name: str) -> pa.StringArray:
+    try:
+        texts = pc.fill_null(pc.cast(column, pa.string()), "")
+        texts.validate(full=True)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise BadInputError(
+            f"column '{name}' is not text in UTF-8 (it is {column.type}): convert it first"
+        ) from None
+    return texts
+
+
+def _as_seconds(column: pa.Array, name: str) -> pa.Int64Array:
+    if pa.types.is_date(column.type):
+        column = pc.cast(column, pa.timestamp("s"))
+    if pa.types.is_timestamp(column.type):
+        return pc.cast(pc.floor_temporal(column, unit="second"), pa.timestamp("s", column.type.tz)).cast(
+            pa.int64()
+        )
+    return written_times(_as_text(column, name))
+
+
+def _damaged(source: Source, row: int) -> BadInputError:
+    return BadInputError(
+        f"{source.name} is damaged or cut short after row {row:,}: get a whole copy of the file"
+    )

@@ -1,0 +1,80 @@
+"""The rows of a log in any format: checked, and in one shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from incrowd.core.types import Bools, Ints64
+from incrowd.text.clean import clean_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from incrowd.logs.rejects import Rejects
+
+__all__ = ["BLANK_LINE", "EVENT_COLUMNS", "Rows", "accept"]
+
+EVENT_COLUMNS = ("user", "time", "query", "url")
+BLANK_LINE = "blank line"
+_NO_QUERY = "-"  # how AOL's log writes a removed query
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some rows of a file, unchanged.
+
+    Parameters
+    ----------
+    lines
+        Each row's line number.
+    user, query, url
+        The fields, as text without nulls; `url` is None where the log has none.
+    time
+        Seconds since 1970, null where the field could not be read; None where the log has no times.
+    text_of
+        Returns the texts of some rows, for rejects that are kept.
+    """
+
+    lines: Ints64
+    user: pa.StringArray
+    query: pa.StringArray
+    time: pa.Int64Array | None
+    url: pa.StringArray | None
+    text_of: Callable[[Ints64], Sequence[str]]
+
+
+def accept(rows: Rows, rejects: Rejects) -> pa.Table:
+    """Return the good rows as a table of `EVENT_COLUMNS`, in clean text, and put the others among the rejects.
+
+    A row without a query is good: its user is kept, without items.
+    """
+    user = pc.utf8_trim_whitespace(clean_texts(rows.user))
+    query = clean_texts(rows.query)
+    query = pc.if_else(pc.equal(query, _NO_QUERY), "", query)
+    no_user = _mask(pc.equal(user, ""))
+    no_time = np.zeros(len(user), np.bool_) if rows.time is None else _mask(pc.is_null(rows.time))
+    blank = no_user & _mask(pc.equal(query, "")) & (no_time | (rows.time is None))
+    _reject(rows, blank, BLANK_LINE, rejects)
+    _reject(rows, no_user & ~blank, "no user", rejects)
+    _reject(rows, no_time & ~no_user, "unparsable time", rejects)
+    bad = no_user | no_time
+    time = pa.nulls(len(user), pa.int64()) if rows.time is None else rows.time
+    url = pa.nulls(len(user), pa.string()) if rows.url is None else clean_texts(rows.url)
+    table = pa.table([user, time, query, url], names=list(EVENT_COLUMNS))
+    return table.filter(pa.array(~bad)) if bad.any() else table
+
+
+def _mask(values: pa.BooleanArray) -> Bools:
+    return np.array(values, dtype=np.bool_)
+
+
+def _reject(rows: Rows, which: Bools, reason: str, rejects: Rejects) -> None:
+    chosen = np.flatnonzero(which)
+    if len(chosen):
+        texts = rows.text_of(chosen) if rejects.keep_text else None
+        rejects.add_many(rows.lines[chosen], reason, texts)

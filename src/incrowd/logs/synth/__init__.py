@@ -1,0 +1,1 @@
+"""Made-up logs for tests, demos and benchmarks."""

@@ -1,0 +1,1 @@
+"""Apriori anonymization: k^m-anonymity by global generalization."""

@@ -1,0 +1,1 @@
+"""Clump: clusters with least common generalizations."""

@@ -1,0 +1,1 @@
+"""Flock: groups grown and improved by local search."""

@@ -1,0 +1,1 @@
+"""Partition: top-down local generalization."""

@@ -1,0 +1,218 @@
+"""The methods by name: what the command line, the comparison, the report and the tests iterate over."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from incrowd.core.claims import Kind
+from incrowd.core.promises import KINDS, promise_of
+from incrowd.errors import BadInputError, check_choice, nearest
+from incrowd.methods.apriori.method import apriori, check_apriori
+from incrowd.methods.baselines.microaggregation import (
+    check_korolova,
+    erola,
+    korolova,
+    navarro,
+    plain,
+    poblete,
+)
+from incrowd.methods.baselines.suppress import suppress
+from incrowd.methods.classes import WITHHELD, Classes, Progress
+from incrowd.methods.clump.method import check_clump, clump
+from incrowd.methods.flock.method import check_flock, flock
+from incrowd.methods.microaggregation.method import check_microaggregation, microaggregation
+from incrowd.methods.partition.method import partition
+from incrowd.methods.ssc.method import check_ssc, ssc
+
+__all__ = ["METHODS", "WITHHELD", "Classes", "Method", "Progress", "method_named"]
+
+Use = Literal["publishing", "comparison"]
+COMMON = ("transactions", "taxonomy", "k", "seed", "progress", "people")
+UNSAFE: Mapping[str, Any] = {"verbatim": True, "terms": "verbatim"}  # with these a method promises nothing
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method: what runs, what it promises, what it needs, and what it is for.
+
+    Parameters
+    ----------
+    run
+        The function ``(transactions, taxonomy, *, k, seed, ...) -> Classes``; its name is the method's.
+    purpose
+        What it is for, in one sentence.
+    use
+        Whether its releases are meant to be published, or only to be compared with others.
+    check
+        Checks values of its own parameters that their types allow; raises `BadInputError`.
+    needs_events
+        Whether it needs every single query event, not only which items a person has.
+    entry_bytes
+        Bytes of memory for each item of each record.
+    """
+
+    run: Callable[..., Classes]
+    purpose: str
+    use: Use = "publishing"
+    check: Callable[..., None] | None = None
+    needs_events: bool = False
+    entry_bytes: int = 120
+
+    @property
+    def name(self) -> str:
+        """The name by which it is chosen."""
+        return self.run.__name__
+
+    @property
+    def promise(self) -> Kind:
+        """What it promises with its default parameters."""
+        return KINDS[self.name][0]
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether it promises differential privacy: its release holds noisy counts and no records."""
+        return self.promise == "differential privacy"
+
+    @cached_property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """Its parameters beyond those that all methods have."""
+        signature = inspect.signature(self.run).parameters
+        return {name: value for name, value in signature.items() if name not in COMMON}
+
+    def __call__(self, *data: Any, **parameters: Any) -> Classes:
+        """Run it."""
+        return self.run(*data, **parameters)
+
+    def read_parameters(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Check values of its own parameters and turn texts into values; defaults are filled in."""
+        for name in given:
+            if name not in self.parameters:
+                choice = ", ".join(self.parameters) or "none"
+                raise BadInputError(
+                    f"method {self.name} has no parameter '{name}' (it has: {choice}){nearest(name, self.parameters)}"
+                )
+        hints = get_type_hints(self.run)
+        values = {
+            name: _value(name, given[name], hints[name]) if name in given else parameter.default
+            for name, parameter in self.parameters.items()
+        }
+        if self.check:
+            self.check(**values)
+        return values
+
+    def promise_with(self, parameters: Mapping[str, Any]) -> Kind:
+        """Return what it promises with some values of its own parameters."""
+        return promise_of(self.name, parameters)
+
+    def describe(self) -> dict[str, Any]:
+        """Return name, use, purpose, promise, summary and own parameters, for people."""
+        hints = get_type_hints(self.run)
+        without = [
+            f"none with {name}={str(value).lower()}"
+            for name, value in UNSAFE.items()
+            if name in self.parameters
+        ]
+        return {
+            "name": self.name,
+            "use": self.use,
+            "purpose": self.purpose,
+            "promise": "; ".join([self.promise, *without]),
+            "summary": (inspect.getdoc(self.run) or "").partition("\n")[0],
+            "parameters": [_describe(each, hints[each.name]) for each in self.parameters.values()],
+        }
+
+    def variants(self) -> list[dict[str, Any]]:
+        """Return settings of its own parameters that together use every named choice at least once."""
+        hints = get_type_hints(self.run)
+        choices = {
+            name: get_args(hints[name]) for name in self.parameters if get_origin(hints[name]) is Literal
+        }
+        most = max((len(values) for values in choices.values()), default=1)
+        return [
+            {name: values[min(i, len(values) - 1)] for name, values in choices.items()} for i in range(most)
+        ]
+
+
+_ALL = (
+    Method(
+        flock, "Records of many users or baskets, as near to the originals as k allows.", check=check_flock
+    ),
+    Method(partition, "Quick records of large data; simple to explain.", entry_bytes=85),
+    Method(clump, "Records of some thousand users whose words are grouped by meaning.", check=check_clump),
+    Method(ssc, "Frequent terms and patterns, published as terms that people really had.", check=check_ssc),
+    Method(
+        microaggregation,
+        "Real queries that stand for the interests of each group.",
+        check=check_microaggregation,
+        needs_events=True,
+    ),
+    Method(
+        navarro,
+        "Shows what groups by spelling, time and clicks would publish.",
+        "comparison",
+        needs_events=True,
+    ),
+    Method(
+        erola,
+        "Shows what groups by categories of single words would publish.",
+        "comparison",
+        needs_events=True,
+    ),
+    Method(
+        plain,
+        "Shows what microaggregation gains by knowing what queries mean.",
+        "comparison",
+        needs_events=True,
+    ),
+    Method(
+        korolova,
+        "A list of common queries with noisy counts, and nothing about single people.",
+        check=check_korolova,
+        needs_events=True,
+    ),
+    Method(
+        poblete, "Shows what removing queries by their clicks leaves behind.", "comparison", needs_events=True
+    ),
+    Method(apriori, "Records of people of whom an attacker knows at most m items.", check=check_apriori),
+    Method(suppress, "Shows what removing rare items alone leaves behind.", "comparison"),
+)
+METHODS: Mapping[str, Method] = {method.name: method for method in _ALL}
+
+
+def method_named(name: str) -> Method:
+    """Return a method, or say which name comes nearest."""
+    return METHODS[check_choice("method", name, METHODS)]
+
+
+def _describe(parameter: inspect.Parameter, hint: Any) -> str:
+    kind = _kind(hint)
+    choice = "|".join(map(str, get_args(kind))) if get_origin(kind) is Literal else kind.__name__
+    return f"{parameter.name}={choice} (default {parameter.default})".replace(
+        "default None", "by default chosen"
+    )
+
+
+def _kind(hint: Any) -> Any:
+    """Return what a parameter is if it is given: its annotation without None."""
+    kinds = [kind for kind in get_args(hint) if kind is not NoneType]
+    return kinds[0] if NoneType in get_args(hint) else hint
+
+
+def _value(name: str, value: Any, kind: Any) -> Any:
+    """Read one parameter as its annotated type."""
+    if value is None and NoneType in get_args(kind):
+        return None
+    kind = _kind(kind)
+    if kind is bool:
+        return check_choice(name, str(value).lower(), ("true", "false")) == "true"
+    if get_origin(kind) is Literal:
+        return check_choice(name, str(value), map(str, get_args(kind)))
+    try:
+        return kind(value)
+    except (TypeError, ValueError):
+        raise BadInputError(f"{name} must be of type {kind.__name__} (got '{value}')") from None

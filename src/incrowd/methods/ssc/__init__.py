@@ -1,0 +1,1 @@
+"""SSC (semantic similarity based clustering): vocabulary k-anonymity by semantic matching."""

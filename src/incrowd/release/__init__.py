@@ -1,0 +1,1 @@
+"""A release: made of classes, described, written and published only if its audit holds."""

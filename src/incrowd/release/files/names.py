@@ -1,0 +1,29 @@
+"""The files of a release: exactly the listed ones, each a plain file of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from incrowd.release.files.exports import TEXT_FORMS
+
+__all__ = [
+    "LIST_FILES",
+    "RELEASE_FILES",
+    "REQUIRED",
+    "files_with",
+    "text_forms_of",
+]
+
+REQUIRED = ("manifest.json", "records.parquet", "report.html", "taxonomy.parquet")
+LIST_FILES = ("manifest.json", "queries.parquet", "report.html")
+RELEASE_FILES = frozenset([*REQUIRED, *LIST_FILES, *(f"records.{form}" for form in TEXT_FORMS)])
+
+
+def files_with(text_forms: Iterable[str]) -> list[str]:
+    """Return the files of a release of records, as its manifest lists them."""
+    return sorted([*REQUIRED, *(f"records.{form}" for form in set(text_forms))])
+
+
+def text_forms_of(files: Iterable[str]) -> list[str]:
+    """Return the text forms among a release's files."""
+    return [form for form in TEXT_FORMS if f"records.{form}" in files]

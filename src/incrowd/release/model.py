@@ -1,0 +1,208 @@
+"""The local engine's release: records, the taxonomy that explains them, a manifest and a report; or a list of noisy counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from incrowd.auditing.audit import Audit, Originals, audit
+from incrowd.core.claims import Claim
+from incrowd.core.ragged import count_distinct
+from incrowd.core.transactions import Transactions
+from incrowd.methods.classes import WITHHELD, Classes
+from incrowd.metrics import Bound, Losses, Utility, bound_of, measure_losses, measure_utility
+from incrowd.release.describe import Counts
+from incrowd.release.files.digest import Digest, digest_of_table
+from incrowd.release.files.manifest import Bin, Manifest
+from incrowd.release.files.nodes import PublishedNodes
+from incrowd.release.files.noisy_list import ListParameters, NoisyList, write_list
+from incrowd.release.files.records import RECORDS_SCHEMA, Record
+from incrowd.release.lengths import lengths_of
+from incrowd.release.publication import Publication
+from incrowd.release.rows import Entries, Records, entries_of, published_taxonomy, records_of
+from incrowd.taxonomy.tree import Taxonomy
+
+__all__ = ["Release"]
+
+
+@dataclass(frozen=True, eq=False)
+class Release(Publication):
+    """The result of a method, ready to be written. It holds the originals too: keep the object private.
+
+    Parameters
+    ----------
+    method, parameters
+        How it was made; the parameters include k and the seed.
+    claim
+        What is promised of it.
+    transactions, taxonomy, classes
+        What it was made from, and what the method decided.
+    """
+
+    method: str
+    parameters: Mapping[str, Any]
+    claim: Claim
+    transactions: Transactions
+    taxonomy: Taxonomy
+    classes: Classes
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it is a list of queries with noisy counts, and no one's records."""
+        return self.claim.kind == "differential privacy"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the method has to tell of its work."""
+        return self.classes.notes
+
+    @cached_property
+    def entries(self) -> Entries:
+        """What every class publishes, by name."""
+        return entries_of(self.classes, self.taxonomy)
+
+    @property
+    def named(self) -> PublishedNodes:
+        """What the published nodes are called."""
+        return self.entries.named
+
+    @cached_property
+    def records(self) -> Records:
+        """The published records, sorted, and (privately) who owns which."""
+        return records_of(self.classes, self.entries)
+
+    @cached_property
+    def digest(self) -> Digest:
+        """The published records in sums."""
+        return digest_of_table(self.records)
+
+    @cached_property
+    def published_taxonomy(self) -> pa.Table:
+        """The published labels and all above them."""
+        return published_taxonomy(self.entries)
+
+    @cached_property
+    def losses(self) -> Losses:
+        """What the release loses of the originals."""
+        return measure_losses(self.transactions, self.taxonomy, self.classes)
+
+    @cached_property
+    def bound(self) -> Bound | None:
+        """What no method can lose less than; None where that cannot be said of a release of this kind."""
+        return bound_of(self.transactions, self.taxonomy, self.classes, self.claim)
+
+    @cached_property
+    def utility(self) -> Utility:
+        """What the release is worth to its readers, and how far it can be traced back."""
+        return measure_utility(self.transactions, self.taxonomy, self.classes)
+
+    @cached_property
+    def counts(self) -> Counts:
+        """How many records came in, went out, were withheld; how many distinct ones; the smallest class. Private."""
+        if self.is_list:
+            rows = len(self.transactions)
+            return Counts(rows, 0, rows, groups=0, k_min=0, people_min=0, labels=len(self.noisy_list.query))
+        return Counts(
+            records_in=len(self.transactions),
+            records_out=self.records.rows,
+            withheld=self.classes.withheld,
+            groups=len(self.records),
+            k_min=int(self.records.sizes.min(initial=self.records.rows)),
+            people_min=self.people_min,
+            labels=len(self.records.labels),
+        )
+
+    @cached_property
+    def people_min(self) -> int:
+        """The least number of different people who share a record."""
+        row_of, person = self.records.row_of, self.transactions.person
+        record_of_row = np.repeat(np.arange(len(self.records)), self.records.sizes)
+        published = row_of != WITHHELD
+        people = count_distinct(record_of_row[row_of[published]], person[published], len(self.records))
+        return int(people.min(initial=len(self.transactions)))
+
+    @cached_property
+    def lengths(self) -> list[Bin]:
+        """The lengths of the originals of the published records, in bins of at least k."""
+        return lengths_of(self.transactions, self.classes.of_row != WITHHELD, self.claim.least)
+
+    @property
+    def silent_people(self) -> int:
+        """How many different people the withheld records belong to."""
+        return len(np.unique(self.transactions.person[self.classes.of_row == WITHHELD]))
+
+    def table(self) -> pa.Table:
+        """Return what is published as an Arrow table: the records, or the list."""
+        if self.is_list:
+            return self.noisy_list.table()
+        return pa.Table.from_batches(self.records.batches(), schema=RECORDS_SCHEMA)
+
+    @property
+    def noisy_list(self) -> NoisyList:
+        """The queries and their noisy counts, where that is what is published."""
+        return NoisyList.of(self.classes.texts, self.classes.counts)
+
+    @property
+    def list_parameters(self) -> ListParameters:
+        """The parameters of a list, as its manifest names them."""
+        own = {name: self.parameters[name] for name in ("d", "eps", "delta")}
+        return ListParameters(**own, unit="user" if self.transactions.unit == "user" else "record")
+
+    def manifest(self, text_forms: Sequence[str] = ()) -> Manifest:
+        """Return what a release of records says of itself."""
+        return self.manifest_with(self.digest, text_forms)
+
+    @property
+    def originals(self) -> Originals:
+        """What the audit holds the written files against."""
+        return Originals(self.transactions, self.taxonomy, self.records.row_of.tolist(), self.named.renamed)
+
+    def write_records(self, path: Path) -> Digest:
+        """Write the records and return them in sums."""
+        self.records.write(path)
+        return self.digest
+
+    def runs(self, path: Path) -> Iterator[tuple[Record, int]]:  # noqa: ARG002
+        """Return the distinct records, in order, each with how many rows share it."""
+        return self.records.records()
+
+    def owners(self) -> Iterator[tuple[pa.Array, pa.Array]]:
+        """Yield the owners of all published rows, and their rows."""
+        rows = self.records.row_of
+        published = np.flatnonzero(rows != WITHHELD)
+        yield self.transactions.owners.take(pa.array(published)), pa.array(rows[published])
+
+    def _measure(self) -> None:
+        if not self.is_list:
+            super()._measure()
+
+    def _write_files(self, draft: Path, text_forms: Sequence[str]) -> None:
+        if self.is_list:
+            write_list(draft, self.list_parameters, self.noisy_list)
+        else:
+            super()._write_files(draft, text_forms)
+
+    def _audit(self, draft: Path, progress: Callable[[int, int], None] | None) -> Audit:
+        return audit(draft) if self.is_list else super()._audit(draft, progress)
+
+    def __repr__(self) -> str:
+        if self.is_list:
+            return f"Release({self.method}: {self.claim.in_words} {len(self.noisy_list.query):,} queries)"
+        counts = self.counts
+        return (
+            f"Release({self.method}: {self.claim.in_words} {counts.records_out:,} records, "
+            f"{counts.withheld:,} withheld, item uncertainty (NCP) {self.losses.ncp:.2%}, "
+            f"generalization loss (GGD) {self.losses.ggd_norm:.2%})"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = msgspec.structs.asdict(self.counts) | msgspec.structs.asdict(self.losses)
+        cells = "".join(f"<tr><th>{name}</th><td>{value:,.4g}</td></tr>" for name, value in rows.items())
+        return f"<p><b>{self.method}</b>: {self.claim.in_words}</p><table>{cells}</table>"

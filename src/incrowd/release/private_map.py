@@ -1,0 +1,110 @@
+"""The private map: which owner got which row. It tells who is who, so it never lies inside a release."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from incrowd.core.atomic import check_free, private_file
+from incrowd.errors import BadInputError
+from incrowd.release.files.parts import part_files
+
+__all__ = [
+    "MAP_SCHEMA",
+    "PrivateMap",
+    "check_map",
+    "is_map",
+    "notes_with",
+    "read_map",
+    "records_digest",
+    "write_map",
+]
+
+MAP_SCHEMA = pa.schema([("owner", pa.string()), ("row", pa.int64())])
+RENAMED, RECORDS = "renamed", "records"
+
+
+class PrivateMap(NamedTuple):
+    """Who is who: the row of each owner; notes for reading the originals again; what made nodes are called there."""
+
+    row_of_owner: dict[str, int]
+    notes: dict[str, str]
+    renamed: dict[str, str]
+
+    def is_of(self, directory: Path) -> bool:
+        """Tell whether the map was written with the release in a directory."""
+        return self.notes.get(RECORDS) == records_digest(directory)
+
+    def people(self, unit: str) -> list[str] | None:
+        """Return the person behind each row as the map has it: of a session, the user before its number.
+
+        None if the map gives a row no owner, or several.
+        """
+        rows = sorted((row, owner) for owner, row in self.row_of_owner.items())
+        if [row for row, _ in rows] != list(range(len(rows))):
+            return None
+        return [owner.rpartition("#")[0] if unit == "session" else owner for _, owner in rows]
+
+
+def notes_with(notes: Mapping[str, str], renamed: Mapping[str, str], draft: Path) -> dict[str, str]:
+    """Return what a map notes besides its rows; the release lies in `draft`."""
+    return {**notes, RENAMED: json.dumps(dict(renamed), ensure_ascii=False), RECORDS: records_digest(draft)}
+
+
+def records_digest(directory: Path) -> str:
+    """Return a hash of a release's records."""
+    digest = hashlib.sha256()
+    for part in part_files(directory / "records.parquet"):
+        digest.update(part.read_bytes())
+    return digest.hexdigest()
+
+
+def write_map(draft: Path, owners: Iterable[tuple[pa.Array, pa.Array]], notes: Mapping[str, str]) -> None:
+    """Write a map that only its owner can read: owners and their rows, some at a time."""
+    schema = MAP_SCHEMA.with_metadata(dict(notes))
+    with pq.ParquetWriter(private_file(draft), schema, compression="zstd") as writer:
+        for some in owners:
+            writer.write_table(pa.table(list(some), schema=schema))
+
+
+def read_map(path: Path) -> PrivateMap:
+    """Read a private map."""
+    wrong = BadInputError(f"private map {path} cannot be read; give the file that --private-map wrote")
+    try:
+        table = pq.read_table(path)
+    except (OSError, pa.ArrowException):
+        raise wrong from None
+    if not table.schema.equals(MAP_SCHEMA):
+        raise BadInputError(f"private map {path} must have the columns owner and row")
+    try:
+        notes = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
+        renamed = json.loads(notes.pop(RENAMED, "{}"))
+    except (ValueError, RecursionError):
+        raise wrong from None
+    if not isinstance(renamed, dict) or not all(isinstance(label, str) for label in renamed.values()):
+        raise wrong
+    owner, row = (table[name].to_pylist() for name in MAP_SCHEMA.names)
+    if None in owner or None in row:
+        raise wrong
+    return PrivateMap(dict(zip(owner, row, strict=True)), notes, renamed)
+
+
+def is_map(path: Path) -> bool:
+    """Tell whether a file is a private map."""
+    try:
+        return bool(pq.read_schema(path).equals(MAP_SCHEMA))
+    except (OSError, pa.ArrowException):
+        return False
+
+
+def check_map(path: Path, out: Path, *, force: bool) -> None:
+    """Refuse a private map that would be published, or that would replace another file."""
+    if path.resolve().is_relative_to(out.resolve()):
+        raise BadInputError(f"private map {path} must not lie inside the release; it tells who is who")
+    check_free(path, force=force, ours=is_map, what="private map")

@@ -1,0 +1,288 @@
+"""A release on its way to its files: what both engines do once the method has decided.
+
+An engine supplies counts, sums and rows; the manifest, the files, the audit and the private map are made here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from incrowd.auditing.audit import Audit, Figured, MapParts, audit
+from incrowd.auditing.owners import Owners
+from incrowd.auditing.taxonomy import write_taxonomy
+from incrowd.core.atomic import atomic_writes, check_free
+from incrowd.core.claims import Claim
+from incrowd.core.promises import Settings, read_settings, taxonomy_name
+from incrowd.core.transactions import Transactions
+from incrowd.errors import BadInputError, ClaimError, IncrowdError
+from incrowd.metrics import Bound, Losses, Utility
+from incrowd.release.describe import (
+    Counts,
+    account_for_owner,
+    figures_of,
+    manifest_of,
+    published_counts,
+    rounded_withheld,
+)
+from incrowd.release.files.digest import Digest
+from incrowd.release.files.exports import check_forms, text_of
+from incrowd.release.files.manifest import Bin, Manifest, format_of
+from incrowd.release.files.names import RELEASE_FILES
+from incrowd.release.files.nodes import PublishedNodes, levels_of
+from incrowd.release.files.page import render_report
+from incrowd.release.files.records import Label, Record
+from incrowd.release.private_map import check_map, is_map, notes_with, write_map
+from incrowd.taxonomy.tree import Taxonomy
+
+__all__ = ["Publication", "check_out", "is_release"]
+
+
+class Publication(ABC):
+    """What a method made, ready to be written. It reaches the originals too: keep the object private.
+
+    Parameters
+    ----------
+    method, parameters
+        How it was made; the parameters include k and the seed.
+    claim
+        What is promised of it.
+    transactions, taxonomy
+        What it was made from. On a cluster the transactions have a vocabulary and an account, and no rows.
+    """
+
+    method: str
+    parameters: Mapping[str, Any]
+    claim: Claim
+    transactions: Transactions
+    taxonomy: Taxonomy
+
+    @property
+    @abstractmethod
+    def counts(self) -> Counts:
+        """How many records came in, went out, were withheld; how many distinct ones; the smallest class. Private."""
+
+    @property
+    @abstractmethod
+    def losses(self) -> Losses:
+        """What the release loses of the originals."""
+
+    @property
+    @abstractmethod
+    def bound(self) -> Bound | None:
+        """What no method can lose less than; None where that cannot be said."""
+
+    @property
+    @abstractmethod
+    def utility(self) -> Utility | None:
+        """What the release is worth to its readers, and how far it can be traced back; None where it is not measured."""
+
+    @property
+    @abstractmethod
+    def lengths(self) -> list[Bin]:
+        """The lengths of the originals of the published records, in bins of at least k."""
+
+    @property
+    @abstractmethod
+    def silent_people(self) -> int:
+        """How many different people the withheld records belong to."""
+
+    @property
+    @abstractmethod
+    def named(self) -> PublishedNodes:
+        """What the published nodes are called."""
+
+    @property
+    @abstractmethod
+    def published_taxonomy(self) -> pa.Table:
+        """The published labels and all above them."""
+
+    @property
+    @abstractmethod
+    def originals(self) -> Owners:
+        """What the audit holds the written records against."""
+
+    @abstractmethod
+    def write_records(self, path: Path) -> Digest:
+        """Write the records and return them in sums."""
+
+    @abstractmethod
+    def runs(self, path: Path) -> Iterable[tuple[Record, int]]:
+        """Return the distinct records that were written to a path, in order, each with how many rows share it."""
+
+    @abstractmethod
+    def owners(self) -> Iterable[tuple[pa.Array, pa.Array]]:
+        """Return the owners of published rows, and their rows, in the order of owners, some at a time."""
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it is a list of queries with noisy counts, and no one's records."""
+        return False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the method has to tell of its work."""
+        return ()
+
+    @property
+    def map_parts(self) -> MapParts | None:
+        """Who reads the written records for the audit; None: this process."""
+        return None
+
+    @property
+    def settings(self) -> Settings:
+        """The parameters as a manifest names them."""
+        how = {"unit": self.transactions.unit, "taxonomy": taxonomy_name(self.taxonomy.name)}
+        return read_settings(self.method, {**self.parameters, **how})
+
+    @property
+    def account(self) -> tuple[str, ...]:
+        """What was done to the data, in order, with exact numbers. For the owner: a release has an account of its own."""
+        steps = account_for_owner(self.method, self.counts, self.transactions, self.taxonomy)
+        return (*steps, *self.notes)
+
+    @cached_property
+    def levels(self) -> dict[Label, int]:
+        """The level of each published label, and of all above them, in the published taxonomy."""
+        return levels_of(self.published_taxonomy)
+
+    @cached_property
+    def figures(self) -> dict[str, Any]:
+        """What is measured on the originals, as far as it is published: what cannot be measured again is not."""
+        measured = self.settings.recountable
+        return figures_of(
+            self.losses if measured else None,
+            self.utility if measured else None,
+            self.bound if measured else None,
+            self.lengths,
+        )
+
+    def manifest_with(self, digest: Digest, text_forms: Sequence[str] = ()) -> Manifest:
+        """Return what a release of records says of itself, given its records in sums."""
+        length, level = digest.means(self.levels)
+        counts = published_counts(self.counts, self.claim, length, level, silent_people=self.silent_people)
+        return manifest_of(self.settings, self.claim, counts, self.figures, text_forms)
+
+    def write(
+        self,
+        path: str | Path,
+        *,
+        force: bool = False,
+        text_forms: Sequence[str] = (),
+        private_map: str | Path | None = None,
+        map_notes: Mapping[str, str] | None = None,
+        step: Callable[[str], None] = lambda _: None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Audit:
+        """Write the release to a directory, audit what was written, and only then give it its name.
+
+        Parameters
+        ----------
+        path
+            The directory to make.
+        force
+            Replace a release that is there already (and nothing else).
+        text_forms
+            Any of ``jsonl``, ``csv``, ``dat``, beside Parquet.
+        private_map
+            Where to write which owner got which row (mode 0600). Never publish that file.
+        map_notes
+            What an auditor needs to read the originals again; kept in the map only.
+        step
+            Called with ``"measure"``, ``"write"`` and ``"audit"`` as each begins.
+        progress
+            Called with (audited, total) records.
+
+        Raises
+        ------
+        ClaimError
+            The audit does not confirm the claim; nothing was published.
+        """
+        path = Path(path)
+        check_forms(text_forms)
+        check_out(path, force=force)
+        if private_map is not None:
+            check_map(Path(private_map), path, force=force)
+        if self.is_list and (text_forms or private_map is not None):
+            raise BadInputError(
+                f"method {self.method} publishes a list and no one's records: drop --write and --private-map"
+            )
+        finals = [(path, is_release if force else None)]
+        if private_map is not None:
+            finals.insert(0, (Path(private_map), is_map if force else None))
+        with atomic_writes(finals) as (*map_draft, draft):
+            draft.mkdir()
+            step("measure")
+            self._measure()
+            step("write")
+            self._write_files(draft, text_forms)
+            step("audit")
+            result = self._audited(draft, progress)
+            step("write")
+            for file in map_draft:
+                write_map(file, self.owners(), notes_with(map_notes or {}, self.named.renamed, draft))
+        return result
+
+    def _measure(self) -> None:
+        """Measure before anything is written, so that writing is not charged for it."""
+        _ = self.counts, self.losses, self.bound, self.utility, self.lengths
+
+    def _write_files(self, draft: Path, text_forms: Sequence[str]) -> None:
+        """Write all files of a release of records."""
+        digest = self.write_records(draft / "records.parquet")
+        manifest = self.manifest_with(digest, text_forms)
+        write_taxonomy(draft / "taxonomy.parquet", self.published_taxonomy)
+        for form in dict.fromkeys(text_forms):
+            with (draft / f"records.{form}").open("w", encoding="utf-8", newline="") as out:
+                runs = self.runs(draft / "records.parquet")
+                out.writelines(text_of(form, (record for record, size in runs for _ in range(size))))
+        (draft / "manifest.json").write_text(manifest.text(), encoding="utf-8")
+        (draft / "report.html").write_text(render_report(manifest, digest, self.levels), encoding="utf-8")
+
+    def _audited(self, draft: Path, progress: Callable[[int, int], None] | None) -> Audit:
+        """Return what the audit found, or refuse to publish what it does not confirm."""
+        try:
+            result = self._audit(draft, progress)
+        except IncrowdError as error:
+            raise ClaimError(f"the release could not be audited, so nothing was published: {error}") from None
+        if result.problems:
+            raise ClaimError(
+                f"the audit does not confirm the release, so nothing was published: {result.problems[0]}"
+            )
+        return result
+
+    def _audit(self, draft: Path, progress: Callable[[int, int], None] | None) -> Audit:
+        return audit(
+            draft,
+            originals=self.originals,
+            measure=self.figured,
+            map_parts=self.map_parts,
+            progress=progress,
+        )
+
+    def figured(self, *_: object) -> Figured:
+        """Return what was measured, for the audit to compare with what is written."""
+        withheld = rounded_withheld(self.counts.withheld, self.silent_people, self.claim.least)
+        return Figured(msgspec.to_builtins(self.figures), withheld)
+
+
+def is_release(path: Path) -> bool:
+    """Tell whether a directory holds a release, of this version or an older one, and nothing else."""
+    if not path.is_dir() or not {file.name for file in path.iterdir()} <= RELEASE_FILES:
+        return False
+    try:
+        format_of(path)
+    except BadInputError as error:
+        return "older format" in str(error)
+    return True
+
+
+def check_out(path: Path, *, force: bool) -> None:
+    """Refuse an output directory that cannot be made."""
+    check_free(path, force=force, ours=is_release, what="output directory")

@@ -1,0 +1,77 @@
+"""Rows and published records of a cluster, brought to the driver where they are few enough for one process.
+
+What is measured on them is measured by the local engine's own functions, and is the same.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from incrowd.core.ragged import list_ids, take_lists
+from incrowd.core.transactions import Transactions
+from incrowd.methods.classes import WITHHELD, Classes
+from incrowd.spark.bags import rows_of
+from incrowd.taxonomy.tree import Taxonomy
+
+__all__ = ["MOST_ENTRIES", "Collected", "collect"]
+
+MOST_ENTRIES = 5_000_000
+"""How many items of rows, copies not counted, the driver takes at most."""
+
+
+class Collected(NamedTuple):
+    """The originals and what is published of them, as the local engine has them."""
+
+    transactions: Transactions
+    classes: Classes
+
+
+def collect(
+    rows: DataFrame, published: DataFrame, taxonomy: Taxonomy, empty: Transactions, number: int
+) -> Collected | None:
+    """Return the rows and what is published of them, or None if they are too many.
+
+    Parameters
+    ----------
+    rows, published
+        Leaves and published nodes of each row, with their counts; a row that holds nothing is in neither.
+    taxonomy, empty
+        The tree, and transactions that have its vocabulary and no rows.
+    number
+        How many rows there are, with those that hold nothing.
+    """
+    if rows.agg(f.sum(f.size("leaf"))).collect()[0][0] > MOST_ENTRIES:
+        return None
+    own, said = (frame.orderBy("row").toArrow().combine_chunks() for frame in (rows, published))
+    return Collected(_transactions(own, taxonomy, empty, number), _classes(said, number))
+
+
+def _transactions(own: pa.Table, taxonomy: Taxonomy, empty: Transactions, rows: int) -> Transactions:
+    """Return the rows with an item in place of each leaf: which of several on one leaf makes no difference."""
+    assert taxonomy.item_leaf is not None  # noqa: S101 - the tree is attached to the items
+    item_of_leaf = np.zeros(taxonomy.leaf_count, dtype=np.int32)
+    item_of_leaf[taxonomy.item_leaf] = np.arange(len(taxonomy.item_leaf), dtype=np.int32)
+    bags = rows_of(own["leaf"].chunk(0), own["times"].chunk(0))
+    row, item = np.array(own["row"])[list_ids(bags.start)], item_of_leaf[bags.leaf]
+    order = np.lexsort((item, row))
+    indptr = np.searchsorted(row, np.arange(rows + 1)).astype(np.int64)
+    owners = pa.nulls(rows, pa.string())
+    return Transactions(indptr, item[order], bags.times[order], empty.vocabulary, owners)
+
+
+def _classes(said: pa.Table, rows: int) -> Classes:
+    """Return the published rows as classes of those that say the same."""
+    bags = rows_of(said["nodes"].chunk(0), said["counts"].chunk(0))
+    keys = (bags.leaf[a:b].tobytes() + bags.times[a:b].tobytes() for a, b in pairwise(bags.start.tolist()))
+    number: dict[bytes, int] = {}
+    of_row = np.full(rows, WITHHELD, dtype=np.int32)
+    of_row[np.array(said["row"])] = [number.setdefault(key, len(number)) for key in keys]
+    first = np.unique(of_row[np.array(said["row"])], return_index=True)[1]
+    start, take = take_lists(bags.start, first)
+    return Classes(of_row, start, bags.leaf[take], bags.times[take])

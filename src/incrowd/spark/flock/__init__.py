@@ -1,0 +1,1 @@
+"""Flock on a cluster."""

@@ -1,0 +1,1 @@
+"""Logs read on a cluster."""

@@ -1,0 +1,87 @@
+"""Lines into events or baskets, by the local parsers, on the executors; lines that cannot be read are set apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+from pyspark import Broadcast
+from pyspark.sql import DataFrame
+
+from incrowd.logs.formats.baskets import split_baskets
+from incrowd.logs.formats.blocks import Block
+from incrowd.logs.formats.rows import Rows, accept
+from incrowd.logs.formats.text import cutter_of, parse_blocks
+from incrowd.logs.rejects import Rejects
+from incrowd.spark.reading.lines import Place, arrow_schema, cut_blocks, streams
+from incrowd.spark.reading.survey import Plan
+
+__all__ = ["EVENTS", "event_batches", "parse"]
+
+Plans = Broadcast[Mapping[Place, Plan]]
+EVENTS = "unit long, user string, time long, query string, file int, line long, reason string, text string"
+_SCHEMA = arrow_schema(EVENTS)
+
+
+def parse(lines: DataFrame, plans: Plans, *, keep_rejected: bool) -> DataFrame:
+    """Return a row for each event (`user`, `time`, `query`), for each word of a basket (`unit`, `query`) and for each
+    rejected line (`file`, `line`, `reason` and, if it is kept, its `text`).
+    """  # noqa: D205 - three kinds of rows in one sentence
+    return lines.mapInArrow(partial(_parsed, plans=plans, keep_text=keep_rejected), EVENTS)
+
+
+def _parsed(batches: Iterable[pa.RecordBatch], *, plans: Plans, keep_text: bool) -> Iterator[pa.RecordBatch]:
+    for place, text in streams(batches):
+        plan, rejects = plans.value[place], Rejects(keep_text=keep_text)
+        layout = plan.layout
+        blocks = cut_blocks(text, cutter_of(layout, rejects), lines_before=plan.lines_before)
+        if layout.format == "dat":
+            yield from _basket_batches(blocks, plan.records_before)
+            yield from _reject_batches(rejects, plan.file)
+        else:
+            header = layout.header and plan.lines_before == 0
+            yield from event_batches(parse_blocks(blocks, layout, rejects, header=header), rejects, plan.file)
+
+
+def event_batches(rows: Iterable[Rows], rejects: Rejects, file: int) -> Iterator[pa.RecordBatch]:
+    """Yield the good rows, and the rejected lines with their file's number."""
+    for some in rows:
+        good = accept(some, rejects).combine_chunks()
+        if len(good):
+            yield _batch(
+                len(good), **{name: good.column(name).chunk(0) for name in ("user", "time", "query")}
+            )
+        yield from _reject_batches(rejects, file)
+    yield from _reject_batches(rejects, file)
+
+
+def _basket_batches(blocks: Iterable[Block], records_before: int) -> Iterator[pa.RecordBatch]:
+    unit = records_before
+    for block in blocks:
+        words = split_baskets(block)
+        lengths = np.diff(np.array(words.offsets))
+        units = np.repeat(np.arange(unit, unit + len(block)), lengths)
+        unit += len(block)
+        yield _batch(len(units), unit=units, query=words.flatten())
+
+
+def _reject_batches(rejects: Rejects, file: int) -> Iterator[pa.RecordBatch]:
+    """Yield what has been rejected since the last time, if anything."""
+    taken = rejects.take()
+    if len(taken):
+        columns = {name: taken.column(name).chunk(0) for name in taken.column_names}
+        yield _batch(len(taken), file=[file] * len(taken), **columns)
+
+
+def _batch(rows: int, **columns: object) -> pa.RecordBatch:
+    """Return a batch with nulls in all other columns."""
+    arrays = []
+    for field in _SCHEMA:
+        given = columns.get(field.name)
+        if given is None:
+            arrays.append(pa.nulls(rows, field.type))
+        else:
+            arrays.append(given if isinstance(given, pa.Array) else pa.array(given, field.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)

@@ -1,0 +1,95 @@
+"""An input as the cluster has read it: events or baskets, written down, with everything that was counted on the way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from urllib.parse import unquote
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from incrowd.logs.input import Input, check_has_rows
+from incrowd.spark.reading.events import parse
+from incrowd.spark.reading.lines import read_lines, whole_files
+from incrowd.spark.reading.survey import Survey, survey
+from incrowd.spark.reading.tables import is_parquet, read_tables
+from incrowd.spark.work import Work
+
+__all__ = ["Reading", "read"]
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Reading(Input):
+    """What the cluster has read.
+
+    Parameters
+    ----------
+    name, format, lines, bad_bytes, has_times, rows, rejected, encoding
+        As of any input; see :class:`incrowd.logs.input.Input`.
+    found
+        What the first look at the input has found.
+    parsed
+        Events or words of baskets, and rejected lines; see :func:`incrowd.spark.reading.events.parse`.
+    """
+
+    found: Survey
+    parsed: DataFrame
+
+    @property
+    def good(self) -> DataFrame:
+        """The rows that are no rejects."""
+        return self.parsed.where(f.col("reason").isNull())
+
+    def rejected_rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the rejected lines, ordered by file and line; the file is named where there are several."""
+        wanted = self.parsed.where(f.col("reason").isNotNull()).select("file", "line", "reason", "text")
+        names = [unquote(re.sub("^file:", "", file)) for file in self.found.files]
+        for row in wanted.orderBy("file", "line", "reason").toLocalIterator():
+            yield {**row.asDict(), "file": names[row["file"]] if len(names) > 1 else None}
+
+
+def read(
+    work: Work, source: str, *, format_name: str, columns: Mapping[str, str] | None, keep_rejected: bool
+) -> Reading:
+    """Read all files of a path, as :func:`incrowd.logs.read_log` reads one."""
+    name = source.rstrip("/").rpartition("/")[2]
+    look = partial(survey, source=name, format_name=format_name, columns=columns)
+    lines = read_lines(work.spark, source)
+    if format_name in ("auto", "parquet") and is_parquet(lines):
+        tables = read_tables(work.spark, source, name=name, columns=columns, keep_rejected=keep_rejected)
+        return _counted(work, name, *tables)
+    found = look(lines)
+    if len(found.plans) > len(found.files) and any(plan.layout.quoted for plan in found.plans.values()):
+        with whole_files(work.spark):
+            lines = read_lines(work.spark, source)
+            return _parsed(work, name, lines, look(lines), keep_rejected=keep_rejected)
+    return _parsed(work, name, lines, found, keep_rejected=keep_rejected)
+
+
+def _parsed(work: Work, name: str, lines: DataFrame, found: Survey, *, keep_rejected: bool) -> Reading:
+    plans = work.spark.sparkContext.broadcast(found.plans)
+    return _counted(work, name, found, parse(lines, plans, keep_rejected=keep_rejected))
+
+
+def _counted(work: Work, name: str, found: Survey, parsed: DataFrame) -> Reading:
+    """Write down what was read, and count."""
+    rows = work.settle(parsed, "read")
+    counted = {row["reason"]: row["count"] for row in rows.groupBy("reason").count().collect()}
+    events = counted.pop(None, 0)
+    kept = found.records if found.format == "dat" else events
+    check_has_rows(name, kept, counted)
+    return Reading(
+        name=name,
+        format=found.format,
+        lines=found.lines,
+        bad_bytes=found.bad_bytes,
+        has_times=found.has_times,
+        rows=kept,
+        rejected=counted,
+        found=found,
+        parsed=rows,
+    )

@@ -1,0 +1,132 @@
+"""Attaches every item of the data to a leaf of its own in the taxonomy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from incrowd.core.transactions import Transactions
+from incrowd.core.types import Bools, Ints32, Ints64
+from incrowd.errors import BadInputError, check_choice
+from incrowd.taxonomy.sources.balanced import balanced_tree, unused_label
+from incrowd.taxonomy.tree import Taxonomy
+
+__all__ = ["UNLISTED_FAN_OUT", "Attached", "Unlisted", "attach"]
+
+Unlisted = Literal["keep", "drop", "refuse"]
+UNLISTED_FAN_OUT = 5
+SAME_CONCEPT, ONE_STEP, UNRELATED = 0, 1, 10_000  # lengths of edges, in the sense of term distances
+
+
+class Attached(NamedTuple):
+    """Transactions and a taxonomy that fit each other, and how many distinct items the tree lacked."""
+
+    transactions: Transactions
+    taxonomy: Taxonomy
+    listed: int
+    unlisted: int
+
+
+def attach(transactions: Transactions, tree: Taxonomy, *, unlisted: Unlisted = "refuse") -> Attached:
+    """Attach the items that occur to a taxonomy, so that each has a leaf of its own.
+
+    An item that is an inner node of the tree gets a leaf below it that means "exactly this concept, nothing more
+    specific" and has the node's own label. Items that the tree lacks are put under an ``unlisted`` branch, in
+    alphabetical groups (``keep``), removed (``drop``), or refused with an error (``refuse``).
+    """
+    check_choice("unlisted", unlisted, get_args(Unlisted))
+    items = transactions.vocabulary
+    if tree.items is not None and tree.items.equals(items):
+        return Attached(transactions, tree, len(items), 0)
+    node, is_node = tree.find(tree, items)
+    lacking = node < 0
+    missing = int(lacking.sum())
+    if missing and unlisted == "refuse":
+        raise BadInputError(
+            f"taxonomy {tree.name} lacks {missing:,} of the {len(items):,} items; add them to it, "
+            "or use --unlisted keep (they get a branch of their own) or --unlisted drop (they are removed)"
+        )
+    if missing and unlisted == "drop":
+        note = f"Removed {missing:,} distinct items that the taxonomy does not list (--unlisted drop)."
+        transactions = transactions.without_items(lacking, note=note)
+        node, is_node, lacking = node[~lacking], is_node[~lacking], lacking[~lacking]
+    attached = _place(tree, transactions.vocabulary, node, is_node)
+    return Attached(transactions, attached, len(items) - missing, missing)
+
+
+def _place(tree: Taxonomy, items: pa.Array, node: Ints32, is_node: Bools) -> Taxonomy:
+    """Return the tree with a leaf for each item: its own node where that is a leaf, else a new one."""
+    lacking = node < 0
+    alone = np.bincount(node[~lacking], minlength=len(tree))[np.maximum(node, 0)] == 1
+    stays = ~lacking & is_node & alone & tree.is_leaf[np.maximum(node, 0)]
+    added = np.flatnonzero(~stays & ~lacking)
+    parts = [tree.parent, node[added]]
+    # A node's own leaf has the node's label; any other new leaf has the item's text.
+    own = tree.labels_of(np.maximum(node, 0))
+    labels = [tree.labels, pc.if_else(pa.array(is_node & alone), own, items).take(pa.array(added))]
+    leaves = [tree.last_leaf - tree.first_leaf, np.ones(len(added), dtype=np.int32)]
+    home = np.where(stays, node, -1).astype(np.int64)
+    home[added] = len(tree) + np.arange(len(added))
+    if lacking.any():
+        home[lacking] = len(tree) + len(added) + np.arange(lacking.sum())
+        _add_unlisted_branch(tree, parts, labels, leaves, items.filter(pa.array(lacking)))
+    parents = np.concatenate(parts).astype(np.int32)
+    edge = np.full(len(parents), ONE_STEP, dtype=np.int32)
+    edge[len(tree) : len(tree) + len(added)] = SAME_CONCEPT
+    edge[len(tree) + len(added) :] = UNRELATED
+    return _renumbered(
+        tree,
+        parents,
+        pa.concat_arrays(labels),
+        edge=edge,
+        home=home,
+        items=items,
+        leaves=np.concatenate(leaves).astype(np.int32),
+    )
+
+
+def _add_unlisted_branch(
+    tree: Taxonomy, parts: list[Ints32], labels: list[pa.Array], leaves: list[Ints32], words: pa.Array
+) -> None:
+    """Append the branch of unlisted words, and a root above it and the listed ones."""
+    branch = unused_label("unlisted", tree.labels)
+    made = balanced_tree(words, UNLISTED_FAN_OUT, branch, root=branch)
+    start = sum(len(part) for part in parts)
+    new_root = start + len(made.parent)
+    parts[0] = np.where(parts[0] < 0, new_root, parts[0]).astype(np.int32)
+    parts.append(np.where(made.parent < 0, new_root, made.parent + start).astype(np.int32))
+    parts.append(np.array([-1], dtype=np.int32))
+    labels += [made.labels, pa.array([unused_label("anything", tree.labels)], pa.string())]
+    leaves += [made.room, np.zeros(1, dtype=np.int32)]
+
+
+def _renumbered(
+    tree: Taxonomy,
+    parents: Ints32,
+    labels: pa.Array,
+    *,
+    edge: Ints32,
+    home: Ints64,
+    items: pa.Array,
+    leaves: Ints32,
+) -> Taxonomy:
+    """Renumber the extended tree in pre-order and return the leaf of each item."""
+    tag = pa.array(np.arange(len(parents), dtype=np.int32))
+    numbered = Taxonomy.from_parents(parents, tag, name=tree.name, find=tree.find)
+    origin = numbered.labels.to_numpy()
+    place = np.empty(len(parents), dtype=np.int32)
+    place[origin] = np.arange(len(parents), dtype=np.int32)
+    leaf = numbered.first_leaf[place[home]]
+    return replace(
+        numbered,
+        labels=labels.take(numbered.labels),
+        items=items,
+        item_leaf=leaf,
+        edge=edge[origin],
+        made=~numbered.is_leaf & (edge[origin] == UNRELATED),
+        given_leaves=leaves[origin],
+    )

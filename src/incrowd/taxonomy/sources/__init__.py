@@ -1,0 +1,1 @@
+"""Where taxonomies come from."""
