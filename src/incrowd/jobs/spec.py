@@ -122,6 +122,8 @@ def read_job(options: Options) -> Job:
             f"method {method.name} needs --k: how many must share every published record, as in --k 5"
         )
     k = None if options.k is None else check_k(options.k)
+    if method.is_noisy:
+        k = None  # noise does not depend on it
     check_forms(options.text_forms)
     check_out(options.out, force=options.force)
     if options.private_map is not None:
@@ -140,13 +142,14 @@ def check_input(options: Options, settings: Sequence[Setting]) -> Job:
     ):
         if value is not None:
             check_choice(name, value, get_args(choice))
+    columns = parse_columns(options.columns) if options.columns else None
     return Job(
         options,
         settings[0],
         None,
         parse_unit(options.unit),
-        _items_for(options, [setting.method for setting in settings]),
-        parse_columns(options.columns) if options.columns else None,
+        _items_for(options, columns, [setting.method for setting in settings]),
+        columns,
         find_encoding(options.encoding),
     )
 
@@ -159,7 +162,7 @@ def _check_seed(seed: int) -> None:
         raise BadInputError(f"seed must be at most {LARGEST_SEED} (got {seed})")
 
 
-def _items_for(options: Options, methods: Iterable[Method]) -> str | None:
+def _items_for(options: Options, columns: Mapping[str, str] | None, methods: Iterable[Method]) -> str | None:
     """Return the items that every method works on: those that were chosen, or the default of all.
 
     Raises
