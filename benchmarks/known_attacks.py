@@ -29,8 +29,6 @@ have them. Counted: people and classes with an exact item, and people all of who
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 import tempfile
 import time
@@ -47,6 +45,7 @@ import numpy.typing as npt
 
 import incrowd as ic
 from incrowd.logs.synth.generate import write_log
+from public_data import read_options
 
 __all__ = [
     "Downcoded",
@@ -558,17 +557,7 @@ def print_everything(every: Sequence[Data]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="a tiny size, to see that it runs")
-    parser.add_argument(
-        "--data",
-        type=Path,
-        default=Path(os.environ.get("INCROWD_DATA", ROOT / "../shared/data")),
-        help="directory of the public data sets",
-    )
-    options = parser.parse_args()
+    options = read_options(__doc__)
     quick = options.quick
     most, targets = (QUICK_BASKETS, QUICK_TARGETS) if quick else (None, TARGETS)
     few = QUICK_TARGETS if quick else TARGETS_OF_LOGS

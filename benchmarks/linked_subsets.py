@@ -22,10 +22,8 @@ after which the protected value takes fewer guesses than the policy requires.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import itertools
-import os
 import random
 import statistics
 import sys
@@ -46,6 +44,7 @@ from incrowd.generalizer.counters import Counter, choose_counter
 from incrowd.generalizer.linked import stored
 from incrowd.generalizer.protection import Protection
 from incrowd.generalizer.synthetic import synthetic_loans
+from public_data import read_options
 
 __all__ = ["Known", "Outcome", "People", "Person", "below", "parts", "refusal_tells", "run", "sent_by"]
 
@@ -419,14 +418,7 @@ def _percent(share: float) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="few people and rows, to test that it runs")
-    parser.add_argument(
-        "--data", type=Path, default=Path(os.environ.get("INCROWD_DATA", ROOT / "../shared/data"))
-    )
-    options = parser.parse_args()
+    options = read_options(__doc__)
     number, most = (QUICK_PEOPLE, QUICK_REFUSALS) if options.quick else (PEOPLE, REFUSALS)
     outcomes = []
     for people in everybody(options.data, quick=options.quick):

@@ -21,9 +21,7 @@ What each of them guarantees: docs/papers/query-generalizer.md.
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -44,6 +42,7 @@ from incrowd.generalizer.groups import group_ladder
 from incrowd.generalizer.minimality import posterior, usual_templates
 from incrowd.generalizer.strict import COVERAGE, StrictChoice
 from incrowd.generalizer.synthetic import synthetic_loans
+from public_data import read_options
 
 ROOT = Path(__file__).resolve().parents[1]
 ADULT = ("age", "workclass", "education", "marital-status", "race", "sex", "income")
@@ -352,17 +351,7 @@ def print_table(title: str, head: Sequence[str], lines: Iterator[list[str]]) -> 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="a tiny size, to test that it runs")
-    parser.add_argument(
-        "--data",
-        type=Path,
-        default=Path(os.environ.get("INCROWD_DATA", ROOT / "../shared/data")),
-        help="directory of the public data sets",
-    )
-    options = parser.parse_args()
+    options = read_options(__doc__)
     rows = QUICK_ROWS if options.quick else None
     populations = [adult(options.data, rows), loans(rows or LOANS)]
     levels, high, groups = LEVELS, HIGH_LEVELS, GROUPS

@@ -33,10 +33,12 @@ def loaded_script(name: str) -> Iterator[ModuleType]:
     spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    sys.path.insert(0, str(BENCHMARKS))  # as if it were run: scripts share modules
     try:
         spec.loader.exec_module(module)
         yield module
     finally:
+        sys.path.remove(str(BENCHMARKS))
         del sys.modules[name]
 
 

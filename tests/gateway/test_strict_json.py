@@ -8,22 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gateway.json_values import json_scalars, json_values
 from incrowd.gateway.config.pointers import compile_pointer
 from incrowd.gateway.requests.strict_json import JsonError, decode, decode_object, decode_with_rows, memory_of
 
 NAMES = st.sampled_from(["a", "b", ":", "a:b", "", "é", "\U0001f600", "\\", '"', "{", ","])
-SCALARS = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-(2**70), 2**70),
-    st.floats(allow_nan=False, allow_infinity=False),
-    NAMES,
-)
-VALUES = st.recursive(
-    SCALARS,
-    lambda parts: st.lists(parts, max_size=4) | st.dictionaries(NAMES, parts, max_size=4),
-    max_leaves=12,
-)
+VALUES = json_values(NAMES, max_leaves=12)
 
 
 class Pairs(list):
@@ -32,7 +22,7 @@ class Pairs(list):
 
 # As VALUES, with objects that may have a name twice.
 TWICE = st.recursive(
-    SCALARS,
+    json_scalars(NAMES),
     lambda parts: st.lists(parts, max_size=3) | st.lists(st.tuples(NAMES, parts), max_size=3).map(Pairs),
     max_leaves=12,
 )

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from gateway.json_values import json_values
 from incrowd.gateway.config.config import Budget
 from incrowd.gateway.config.pointers import compile_pointer
 from incrowd.gateway.providers import decode as decoding
@@ -22,18 +23,7 @@ POINTERS = ["", "/items", "/data/items", "/data/1/items", "/a~1b", "/~0", "/"]
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=6) | st.sampled_from(
     ['"', "\\", "\\\\", '\\"', "{", "}]", ",", ":", "\u2028", "é", "\U0001f600", "items", "\x7f"]
 )
-SCALARS = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-(2**70), 2**70),
-    st.floats(allow_nan=False, allow_infinity=False),
-    TEXTS,
-)
-VALUES = st.recursive(
-    SCALARS,
-    lambda parts: st.lists(parts, max_size=4) | st.dictionaries(TEXTS, parts, max_size=4),
-    max_leaves=8,
-)
+VALUES = json_values(TEXTS, max_leaves=8)
 ROWS = st.lists(st.dictionaries(TEXTS, VALUES, max_size=4), max_size=12) | VALUES
 WAYS = [{"separators": (",", ":")}, {}, {"indent": 2}, {"indent": "\t\r\n "}, {"ensure_ascii": False}]
 
