@@ -267,6 +267,21 @@ def test_other_clicks_go_to_sites_of_the_topic(rows):
     assert np.mean(fits) > 0.95
 
 
+def test_people_are_looked_for_where_people_are_found(rows):
+    known = terms.read_terms()
+    first = known.pieces[known.first("first_names") :][: known.count("first_names")]
+    family = known.topics.index("family")
+    sites = known.pieces[known.start["sites"][family] :][: known.size["sites"][family]]
+    names = [row for row in rows if row[4] and len(row[1].split()) == 2 and row[1].split()[0] in first]
+    general = known.pieces[known.first("general_sites") :][: known.count("general_sites")]
+    other = {piece for start in known.start["sites"] for piece in known.pieces[start : start + 5]}
+    other -= {*sites, *general}
+    addresses = [row[4].removeprefix("http://www.").removesuffix(".com") for row in names]
+    found, elsewhere = (sum(address in some for address in addresses) for some in (sites, other))
+    assert found > 500
+    assert elsewhere < 0.1 * found
+
+
 def test_who_types_an_address_gets_there(rows):
     typed = [row for row in rows if row[1].startswith("www.") and row[3] == "1"]
     assert len(typed) > 1_000

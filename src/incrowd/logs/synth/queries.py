@@ -98,8 +98,8 @@ class QueryMaker:
         _visit(Visits.draw(terms, rng, slots.topic[known]), known, pieces, main, site)
         key = _keys(terms, pieces.reshape(count, -1))
         extra = _misspell(terms, rng, pieces, main_slot, ~known & some(rng, share_misspelled, count))
-        of_main = terms.topic_of[main].max(axis=1)
-        topic = np.where(of_main >= 0, of_main, self.templates.topic[template])
+        of_main = np.where(known, terms.topic_of[main].max(axis=1), terms.topic_of[main[:, 0]])
+        topic = np.where(known | self.templates.topical[template], of_main, self.templates.topic[template])
         return Queries(pieces.reshape(count, -1), main, topic, site, known, key, extra)
 
     def _fill(self, slots: Slots, template: Ints64) -> Ints32:

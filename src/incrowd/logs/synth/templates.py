@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.core.types import Floats, Ints32, Ints64
+from incrowd.core.types import Bools, Floats, Ints32, Ints64
 from incrowd.logs.synth.terms import NOTHING, Terms
 
 __all__ = ["KINDS", "SLOTS", "Templates"]
@@ -19,6 +19,7 @@ KINDS = (
     "", "thing", "brand", "last", "noun", "title", "place", "code", "state", "zip", "phone",
     "first", "adj", "aspect", "verb", "tverb", "st", "year",
 )  # fmt: skip
+TOPICAL = ("thing", "brand", "noun")
 # The topic of queries with such a slot, unless they are about a thing of another topic.
 TOPIC_OF = {
     "title": "music", "last": "family", "place": "local", "code": "computers", "zip": "local", "phone": "local",
@@ -42,6 +43,8 @@ class Templates:
         Which slot says what the query is about.
     topic
         The topic that the template belongs to, or -1.
+    topical
+        Whether what the query is about is of a topic, and not a name or a place.
     """
 
     weight: Floats
@@ -49,6 +52,7 @@ class Templates:
     kind: npt.NDArray[np.int8]
     main: Ints64
     topic: Ints64
+    topical: Bools
 
     @classmethod
     def of(cls, terms: Terms) -> Templates:
@@ -63,13 +67,15 @@ class Templates:
                     kind[row, slot] = KINDS.index(part[1:-1])
                 else:
                     words[row, slot] = piece[part]
+        main = np.argmin(np.where(kind == 0, len(KINDS), kind), axis=1)
         names = [{KINDS[number] for number in row} for row in kind.tolist()]
         return cls(
             weight=np.array([weight for weight, _ in terms.templates]),
             words=words,
             kind=kind,
-            main=np.argmin(np.where(kind == 0, len(KINDS), kind), axis=1),
+            main=main,
             topic=np.array([_topic(terms, some) for some in names]),
+            topical=np.isin(kind[np.arange(len(kind)), main], [KINDS.index(name) for name in TOPICAL]),
         )
 
     def draw(self, rng: np.random.Generator, count: int, most_slots: int) -> Ints64:
