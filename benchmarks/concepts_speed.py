@@ -19,7 +19,7 @@ from pyarrow import csv
 
 from incrowd.logs.synth.generate import write_log
 from incrowd.taxonomy import wordnet_tree
-from incrowd.taxonomy.concepts import Concepts, Knowledge, find_concepts
+from incrowd.text.concepts import Concepts, Knowledge, find_concepts
 from incrowd.text.phrases import noun_phrases
 
 ROOT = Path(__file__).resolve().parents[1]

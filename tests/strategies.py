@@ -11,8 +11,8 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 import reference
+from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.transactions import Transactions
-from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.taxonomy import Attached, Taxonomy, attach
 
 __all__ = ["Case", "cases", "children_of", "fragments", "in_names", "large_cases", "taxonomy_of", "trees"]

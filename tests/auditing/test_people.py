@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import incrowd as ic
 from cli.helpers import AOL_HEADER, aol_line, call, only_line, refused
 from incrowd.auditing.itemsets import rare_among_people
-from incrowd.methods.classes import WITHHELD
+from incrowd.core.classes import WITHHELD
 from incrowd.methods.people import with_people
 from incrowd.methods.registry import METHODS
 from strategies import cases, taxonomy_of

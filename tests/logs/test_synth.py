@@ -17,7 +17,7 @@ from incrowd.errors import BadInputError
 from incrowd.logs.synth import generate as synth
 from incrowd.logs.synth import world as synth_world
 from incrowd.logs.synth.generate import SynthSummary, write_log
-from incrowd.text.lexicon import lexicon
+from incrowd.taxonomy.sources.wordnet import lexicon
 
 HEADER = ["AnonID", "Query", "QueryTime", "ItemRank", "ClickURL"]
 FAMOUS = [

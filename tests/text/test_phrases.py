@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import strings
-from incrowd.text.lexicon import lexicon
+from incrowd.taxonomy.sources.wordnet import lexicon
 from incrowd.text.phrases import are_stop_words, noun_lemmas, noun_phrases, split_words
 from incrowd.text.words import STOP_WORDS
 

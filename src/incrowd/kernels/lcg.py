@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from incrowd.core.classes import Generalizations
 from incrowd.core.types import Ints32, Ints64
 from incrowd.kernels.arrays import Rows, Tree
 from incrowd.kernels.jit import helper, kernel
 
 __all__ = [
     "AncestorRows",
-    "Generalizations",
     "ancestor_rows",
     "common_counts",
     "common_generalization",
@@ -34,14 +34,6 @@ class AncestorRows(NamedTuple):
     start: Ints64
     node: Ints32
     times: Ints32
-
-
-class Generalizations(NamedTuple):
-    """Bags of nodes: bag b is ``nodes[start[b]:start[b + 1]]``, ascending, each `counts` times."""
-
-    start: Ints64
-    nodes: Ints32
-    counts: Ints32
 
 
 @kernel

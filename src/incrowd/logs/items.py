@@ -14,8 +14,8 @@ import pyarrow as pa
 from incrowd.core.types import Ints32, Ints64
 from incrowd.errors import BadInputError, nearest
 from incrowd.logs.tokens import one_word_each
-from incrowd.taxonomy.concepts import Knowledge, find_concepts
 from incrowd.taxonomy.sources.wordnet import wordnet_tree
+from incrowd.text.concepts import Knowledge, find_concepts
 from incrowd.text.words import (
     LISTED,
     OTHER,

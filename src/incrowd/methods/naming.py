@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.claims import SpeaksOf
+from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.events import QueryEvents
 from incrowd.core.ragged import count_distinct, list_ids
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Bools, Ints32, Ints64
-from incrowd.methods.classes import WITHHELD, Classes
-from incrowd.methods.meaning import Meaning
 from incrowd.taxonomy.attach import UNRELATED
+from incrowd.taxonomy.meaning import Meaning
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["NOTHING", "Copies", "Rule", "classes_of", "people_below", "rule_for"]

@@ -7,11 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.types import Ints32, Ints64
 from incrowd.kernels.arrays import lm_drops, tree_arrays
 from incrowd.kernels.lcg import AncestorRows, common_generalization
 from incrowd.kernels.merging import merge_small_classes
-from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["with_people"]

@@ -10,6 +10,7 @@ from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from incrowd.core.claims import Kind
+from incrowd.core.classes import WITHHELD, Classes, Progress
 from incrowd.core.promises import KINDS, promise_of
 from incrowd.errors import BadInputError, check_choice, nearest
 from incrowd.methods.apriori.method import apriori, check_apriori
@@ -22,7 +23,6 @@ from incrowd.methods.baselines.microaggregation import (
     poblete,
 )
 from incrowd.methods.baselines.suppress import suppress
-from incrowd.methods.classes import WITHHELD, Classes, Progress
 from incrowd.methods.clump.method import check_clump, clump
 from incrowd.methods.flock.method import check_flock, flock
 from incrowd.methods.microaggregation.method import check_microaggregation, microaggregation

@@ -20,12 +20,12 @@ import msgspec
 import numpy as np
 
 from incrowd.core.claims import Claim
+from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Floats, Ints64
 from incrowd.errors import BadInputError
 from incrowd.kernels.arrays import compact, leaf_rows, lm_drops, tree_arrays
 from incrowd.kernels.lcg import ancestor_rows
-from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.metrics.nearest_rows import Neighbours, invert, nearest_sums, repeats
 from incrowd.taxonomy.tree import Taxonomy
 

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from incrowd.core.classes import WITHHELD
 from incrowd.core.ragged import count_by_group, list_ids
 from incrowd.core.types import Ints32, Ints64
 from incrowd.errors import BadInputError
-from incrowd.methods.classes import WITHHELD
 
 __all__ = ["QueryRows", "count_queries", "record_linkage"]
 

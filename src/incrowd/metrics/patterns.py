@@ -15,11 +15,11 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from incrowd.core.classes import Classes
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints32, Ints64
 from incrowd.errors import BadInputError
 from incrowd.kernels.matching import Edges, matching
-from incrowd.methods.classes import Classes
 from incrowd.metrics.closed_sets import Baskets, Lists, invert, item_supports, tally
 from incrowd.taxonomy.tree import Taxonomy
 

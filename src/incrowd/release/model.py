@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from incrowd.auditing.audit import Audit, Originals, audit
 from incrowd.core.claims import Claim
+from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.ragged import count_distinct
 from incrowd.core.transactions import Transactions
-from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.metrics import Bound, Losses, Utility, bound_of, measure_losses, measure_utility
 from incrowd.release.describe import Counts
 from incrowd.release.files.digest import Digest, digest_of_table

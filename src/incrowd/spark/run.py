@@ -9,6 +9,7 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 
 from incrowd.core.atomic import working_beside
+from incrowd.core.classes import check_enough
 from incrowd.errors import BadInputError
 from incrowd.jobs.anonymize import counted_by
 from incrowd.jobs.clock import Clock, ProgressListener
@@ -17,7 +18,6 @@ from incrowd.jobs.run import Made, Outcome, choices, run_on
 from incrowd.jobs.spec import Job, Options, read_job
 from incrowd.kernels.arrays import tree_arrays
 from incrowd.logs.formats.encoding import UTF8
-from incrowd.methods.classes import check_enough
 from incrowd.spark.flock.method import check_shard, flock_on_spark
 from incrowd.spark.partition.method import partition_on_spark
 from incrowd.spark.reading.read import Reading, read

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.types import Bools, Ints32, Ints64
-from incrowd.text.lexicon import ADJECTIVE, VERB, lexicon
+from incrowd.taxonomy.sources.wordnet import ADJECTIVE, VERB, lexicon
 from incrowd.text.words import STOP_WORDS, normalise, split_terms
 
 __all__ = ["Phrases", "are_stop_words", "noun_lemmas", "noun_phrases", "split_words"]

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.core.clean import clean_texts
 from incrowd.logs.formats.columns import is_usual_name
 from incrowd.logs.tokens import without_empty_words
-from incrowd.text.clean import clean_texts
 from incrowd.text.words import STOP_WORDS
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from incrowd.core.types import Bools, Floats, Ints32, Ints64
 from incrowd.errors import BadInputError
-from incrowd.text.lexicon import lexicon
+from incrowd.taxonomy.sources.wordnet import lexicon
 
 __all__ = ["DAYS", "LEADS", "RANKS", "TAILS", "Bools", "Floats", "Ints64", "World"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from incrowd.core.classes import WITHHELD, Classes, filled_rows
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints64
 from incrowd.errors import BadInputError
 from incrowd.kernels.arrays import compact, leaf_rows, tree_arrays
 from incrowd.methods.apriori.kernel import Cover, cover, lift_rare
-from incrowd.methods.classes import WITHHELD, Classes, filled_rows
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["apriori", "check_apriori"]

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from incrowd.core.classes import WITHHELD, Classes, filled_rows
 from incrowd.core.events import QueryEvents
 from incrowd.core.ragged import filtered_starts, list_ids, take_lists
 from incrowd.core.transactions import Transactions
@@ -22,14 +23,13 @@ from incrowd.methods.baselines.navarro import navarro_distances, navarro_prototy
 from incrowd.methods.baselines.plain import plain_distances, plain_prototypes
 from incrowd.methods.baselines.poblete import check_poblete
 from incrowd.methods.baselines.poblete import poblete as surviving_queries
-from incrowd.methods.classes import WITHHELD, Classes, filled_rows
-from incrowd.methods.meaning import Meaning, meaning_of
 from incrowd.methods.microaggregation.mdav import mdav
 from incrowd.methods.microaggregation.method import concepts_of, needs_meaning, needs_queries
 from incrowd.methods.naming import Copies, classes_of, rule_for
-from incrowd.taxonomy.concepts import Knowledge, find_concepts
+from incrowd.taxonomy.meaning import Meaning, meaning_of
 from incrowd.taxonomy.sources.wordnet import wordnet_tree
 from incrowd.taxonomy.tree import Taxonomy
+from incrowd.text.concepts import Knowledge, find_concepts
 from incrowd.text.words import split_terms
 
 __all__ = ["check_korolova", "check_poblete", "erola", "korolova", "navarro", "plain", "poblete"]

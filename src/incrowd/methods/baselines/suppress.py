@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from incrowd.core.classes import WITHHELD, Classes, filled_rows
 from incrowd.core.ragged import count_distinct, list_ids
 from incrowd.core.transactions import Transactions
-from incrowd.methods.classes import WITHHELD, Classes, filled_rows
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["suppress"]

@@ -9,12 +9,12 @@ from typing import Literal
 
 import numpy as np
 
+from incrowd.core.classes import WITHHELD, Classes, filled_rows
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints64
 from incrowd.errors import BadInputError
 from incrowd.kernels.arrays import leaf_rows, lm_drops, tree_arrays
 from incrowd.kernels.lcg import ancestor_rows, common_generalization
-from incrowd.methods.classes import WITHHELD, Classes, filled_rows
 from incrowd.methods.clump.kernel import clump_rows
 from incrowd.taxonomy.tree import Taxonomy
 

@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from incrowd.core.classes import WITHHELD, Classes, Progress, filled_rows
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Floats, Ints32, Ints64
 from incrowd.errors import BadInputError
@@ -27,7 +28,6 @@ from incrowd.kernels.lcg import (
     common_generalization,
     taken_rows,
 )
-from incrowd.methods.classes import WITHHELD, Classes, Progress, filled_rows
 from incrowd.methods.flock.blocks import Blocks, by_content, same_as_before, split_blocks
 from incrowd.methods.flock.growing import NONE, grow_groups, join_leftovers
 from incrowd.methods.flock.search import improve_groups

@@ -10,17 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from incrowd.core.classes import Classes, Progress, filled_rows
 from incrowd.core.events import QueryEvents
 from incrowd.core.ragged import list_ids
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints32, Ints64
 from incrowd.errors import BadInputError
 from incrowd.kernels.likeness import distances, taken
-from incrowd.methods.classes import Classes, Progress, filled_rows
-from incrowd.methods.meaning import Meaning, meaning_of, row_categories
 from incrowd.methods.microaggregation.mdav import BLOCK_SIZE, Clusters, mdav_in_blocks
 from incrowd.methods.microaggregation.representatives import Representatives, like_order, representatives
 from incrowd.methods.naming import NOTHING, Copies, Rule, classes_of, rule_for
+from incrowd.taxonomy.meaning import Meaning, meaning_of, row_categories
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = [

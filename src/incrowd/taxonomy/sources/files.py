@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.core.clean import clean_texts
 from incrowd.errors import BadInputError
 from incrowd.taxonomy.tree import Found, Taxonomy, find_by_label
-from incrowd.text.clean import clean_texts
 
 __all__ = ["ParsedTaxonomy", "Problem", "parse_taxonomy"]
 

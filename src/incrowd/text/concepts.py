@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 import Stemmer
 
 from incrowd.core.types import Bools, Ints32, Ints64
+from incrowd.taxonomy.sources.wordnet import lexicon
 from incrowd.taxonomy.tree import Taxonomy
-from incrowd.text.lexicon import lexicon
 from incrowd.text.phrases import Phrases, are_stop_words, noun_lemmas, noun_phrases, split_words
 
 __all__ = ["Concepts", "Knowledge", "find_concepts"]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import incrowd.data
-from incrowd.text.lexicon import ADJECTIVE_RULES, NOUN_RULES, VERB_RULES, Lexicon, lexicon
+from incrowd.taxonomy.sources.wordnet import ADJECTIVE_RULES, NOUN_RULES, VERB_RULES, Lexicon, lexicon
 
 WORDNET = Path("/usr/share/wordnet")
 DATA = Path(incrowd.data.__file__).parent
@@ -22,7 +22,7 @@ needs_wordnet = pytest.mark.skipif(not WORDNET.is_dir(), reason=f"{WORDNET} is a
 LOAD = """
 import time, numpy, pyarrow, pyarrow.compute, pyarrow.ipc
 pyarrow.array([1]).to_numpy()  # Arrow's own start: it imports pandas here where there is one
-from incrowd.text.lexicon import lexicon
+from incrowd.taxonomy.sources.wordnet import lexicon
 start = time.process_time()
 lexicon()
 print(time.process_time() - start)
