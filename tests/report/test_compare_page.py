@@ -7,7 +7,7 @@ import pytest
 
 from browser import drawn_charts, opened
 from incrowd.core.claims import Kind
-from incrowd.jobs.runs import Run
+from incrowd.jobs.compare import Run
 from incrowd.report.compare_charts import CHARTS, SHAPES, chart_rows, charts
 from incrowd.report.compare_page import render_comparison
 

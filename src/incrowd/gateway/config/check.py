@@ -12,8 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from incrowd.gateway.config.cautions import cautions
-from incrowd.gateway.config.config import Config, policies_in_use
 from incrowd.gateway.config.exposure import Exposure, exposures, shown_exposures, warnings_of
+from incrowd.gateway.config.rules import policies_in_use
+from incrowd.gateway.config.settings import Config
 from incrowd.gateway.config.units import size_in_words
 from incrowd.gateway.config.usable import resource_warnings, startup_errors
 from incrowd.gateway.ops.ledgers import ledger_problems

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from incrowd.gateway.config.config import Person, Route
+from incrowd.gateway.config.settings import Person, Route
 from incrowd.gateway.ops.metrics import GatewayMetrics
 from incrowd.gateway.providers import OVER_BUDGET, Fetched, ProviderError
 from incrowd.gateway.requests.answer import Answer, narrow
