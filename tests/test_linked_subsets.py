@@ -107,6 +107,6 @@ def test_the_whole_script_on_a_tiny_size(subsets, tmp_path, monkeypatch, capsys)
 
 def test_data_that_is_not_there_is_named(subsets, tmp_path):
     with pytest.raises(
-        SystemExit, match="does not exist; give the directory of the public data sets as --data"
+        SystemExit, match="does not exist; set INCROWD_DATA to the directory of the public data sets"
     ):
         subsets.adult(tmp_path, None, "income:g=11/10", ladders=False)

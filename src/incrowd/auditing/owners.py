@@ -266,11 +266,10 @@ def bag_of(record: Record, node_of: Mapping[Label, int]) -> Bag:
 def _original_bags(originals: Originals) -> Iterator[list[tuple[int, int]]]:
     """Yield each owner's bag as (leaf node, count) pairs."""
     data, tree = originals.transactions, originals.taxonomy
-    assert tree.item_leaf is not None  # noqa: S101 - the caller grounds the tree
     for first in range(0, len(data), ROWS_A_BATCH):
         bounds = data.indptr[first : first + ROWS_A_BATCH + 1]
         part = slice(int(bounds[0]), int(bounds[-1]))
-        nodes = tree.leaf_nodes[tree.item_leaf[data.items[part]]].tolist()
+        nodes = tree.leaves_of(data.items[part]).tolist()
         pairs = list(zip(nodes, data.counts[part].tolist(), strict=True))
         ends = (bounds - bounds[0]).tolist()
         yield from (pairs[a:b] for a, b in pairwise(ends))

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from incrowd.core.ragged import take_lists
+from incrowd.core.ragged import list_sums, take_lists
 from incrowd.core.types import Ints32, Ints64
 from incrowd.kernels.jit import helper, kernel
 from incrowd.taxonomy.meaning import Categories
@@ -79,7 +79,7 @@ def taken(users: Categories, rows: Ints64) -> Categories:
 
 def weights(users: Categories) -> Ints64:
     """Return how many categories each user has, repetitions included."""
-    return np.diff(np.concatenate(([0], np.cumsum(users.times, dtype=np.int64)))[users.start])
+    return list_sums(users.start, users.times)
 
 
 def scale_for(weight: int, depth: int) -> Scale:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from incrowd.core.ragged import starts_of
 from incrowd.core.types import Ints32, Ints64
 from incrowd.errors import BadInputError, nearest
 from incrowd.logs.tokens import one_word_each
@@ -185,7 +186,7 @@ def compress(store: Store, *, sessions: bool, progress: Callable[[int, int], Non
         parts.append(_count_pairs(store, low, high, len(vocabulary)))
         progress(len(parts), len(bounds) - 1)
     lengths, items, counts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    indptr = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+    indptr = starts_of(lengths)
     return CompressedRows(indptr, items, counts, vocabulary, owners, people)
 
 

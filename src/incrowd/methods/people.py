@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from incrowd.core.classes import WITHHELD, Classes
+from incrowd.core.ragged import starts_of
 from incrowd.core.types import Ints32, Ints64
 from incrowd.kernels.arrays import lm_drops, tree_arrays
 from incrowd.kernels.lcg import AncestorRows, common_generalization
@@ -55,7 +56,7 @@ def with_people(classes: Classes, taxonomy: Taxonomy, person: Ints32, k: int) ->
     )
     kept, merged = np.unique(target, return_inverse=True)
     parts = np.argsort(merged, kind="stable")
-    start = np.concatenate(([0], np.cumsum(np.bincount(merged))))
+    start = starts_of(np.bincount(merged))
     common = common_generalization(least, tree_arrays(taxonomy), start, parts)
     counts = np.ones_like(common.counts) if classes.counts.max(initial=1) == 1 else common.counts
     note = f"Merged {poor:,} classes of fewer than {k:,} different people with others: {len(kept):,} classes are left."

@@ -30,9 +30,7 @@ class QueryRows(NamedTuple):
 
 def count_queries(start: Ints64, query: Ints32 | Ints64) -> QueryRows:
     """Return a bag for each row, given its queries with repetitions."""
-    return QueryRows(
-        *count_by_group(list_ids(start), query, np.ones(len(query), dtype=np.int64), len(start) - 1)
-    )
+    return QueryRows(*count_by_group(list_ids(start), query, 1, len(start) - 1))
 
 
 def record_linkage(original: QueryRows, published: QueryRows, record_of_user: Ints32 | Ints64) -> float:

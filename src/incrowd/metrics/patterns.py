@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from incrowd.core.classes import Classes
+from incrowd.core.ragged import starts_of
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints32, Ints64
 from incrowd.errors import BadInputError
@@ -71,8 +72,7 @@ def pattern_utility(transactions: Transactions, taxonomy: Taxonomy, classes: Cla
 @lru_cache(maxsize=1)  # a comparison needs the same result repeatedly
 def original_patterns(transactions: Transactions, taxonomy: Taxonomy, n: int) -> list[Pattern]:
     """Return the n most frequent closed patterns of the data, items as the taxonomy's leaves."""
-    assert taxonomy.item_leaf is not None  # noqa: S101 - attach() has run; methods see to that
-    leaves = taxonomy.leaf_nodes[taxonomy.item_leaf[transactions.items]]
+    leaves = taxonomy.leaves_of(transactions.items)
     return closed_patterns(transactions.indptr, leaves, np.ones(len(transactions), dtype=np.int64), n)
 
 
@@ -218,7 +218,7 @@ def _baskets(rows: Lists, weight: Ints64, names: Ints64, width: int) -> Baskets:
     number = np.full(width, -1, dtype=np.int32)
     number[names] = np.arange(len(names), dtype=np.int32)
     member = number[rows.member]
-    before = np.concatenate(([0], np.cumsum(member >= 0)))
+    before = starts_of(member >= 0)
     holders = invert(Lists(before[rows.start], member[member >= 0]), len(names))
     counter, met = np.zeros(len(names), dtype=np.int64), np.empty(len(names), dtype=np.int32)
     return Baskets(invert(holders, len(weight)), holders, weight, counter, met)

@@ -110,8 +110,7 @@ def _some(rows: Ints64, sample: int) -> Ints64:
 
 def _leaves(transactions: Transactions, taxonomy: Taxonomy) -> Categories:
     """Return the rows as bags of leaf nodes."""
-    assert taxonomy.item_leaf is not None  # noqa: S101 - attach() has run; methods see to that
-    leaves = taxonomy.leaf_nodes[taxonomy.item_leaf[transactions.items]]
+    leaves = taxonomy.leaves_of(transactions.items)
     return Categories(transactions.indptr, leaves, transactions.counts)
 
 

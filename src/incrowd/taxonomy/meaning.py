@@ -57,8 +57,7 @@ def meaning_of(taxonomy: Taxonomy) -> Meaning:
 
 def row_categories(transactions: Transactions, taxonomy: Taxonomy, meaning: Meaning) -> Categories:
     """Return each row as a bag of concepts."""
-    assert taxonomy.item_leaf is not None  # noqa: S101 - attach() has run; methods see to that
-    leaves = taxonomy.leaf_nodes[taxonomy.item_leaf[transactions.items]]
+    leaves = taxonomy.leaves_of(transactions.items)
     return categories(transactions.indptr, leaves, transactions.counts, meaning)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from incrowd.core.classes import WITHHELD, Classes, filled_rows
+from incrowd.core.ragged import starts_of
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints64
 from incrowd.errors import BadInputError
@@ -80,5 +81,5 @@ def _classes(data: Cover, filled: Ints64, place: Ints64) -> Classes:
         nodes = data.node[data.start[at] : data.start[at] + data.length[at]].tobytes()
         of_row[row] = number.setdefault(nodes, len(number))
     sets = [np.frombuffer(nodes, dtype=np.int32) for nodes in number]
-    start = np.concatenate(([0], np.cumsum([len(nodes) for nodes in sets], dtype=np.int64)))
+    start = starts_of([len(nodes) for nodes in sets])
     return Classes(of_row, start, np.concatenate(sets), np.ones(start[-1], dtype=np.int32))

@@ -87,19 +87,7 @@ def erola(
 ) -> Classes:
     """Erola et al.: MDAV over identical categories, word by word; a random log of the group is published.
 
-    Parameters
-    ----------
-    transactions, taxonomy
-        Queries, understood as concepts, and the knowledge base.
-    k
-        The least number of rows (or people) in a group.
-    verbatim
-        Publish all queries, also a single person's, as the paper does: nothing is promised then. Otherwise see
-        :mod:`incrowd.methods.naming`.
-    seed
-        For the choice of queries.
-    people
-        A number for the person behind each row, to count who typed a query; None: as `transactions` has them.
+    The parameters are those of `navarro`.
     """
     chance = np.random.default_rng(seed)
     return _grouped(
@@ -125,19 +113,7 @@ def plain(
 ) -> Classes:
     """Microaggregation without semantics: queries are equal or they are not.
 
-    Parameters
-    ----------
-    transactions, taxonomy
-        Queries, understood as concepts, and the knowledge base.
-    k
-        The least number of rows (or people) in a group.
-    verbatim
-        Publish all queries, also a single person's, as the paper does: nothing is promised then. Otherwise see
-        :mod:`incrowd.methods.naming`.
-    seed
-        Has no effect.
-    people
-        A number for the person behind each row, to count who typed a query; None: as `transactions` has them.
+    The parameters are those of `navarro`; the seed has no effect.
     """
     return _grouped(
         transactions,

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from incrowd.core.classes import WITHHELD, Classes, filled_rows
+from incrowd.core.ragged import starts_of
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints64
 from incrowd.errors import BadInputError
@@ -60,7 +61,7 @@ def clump(
     scale = max(taxonomy.leaf_count - 1, 1)
     cluster = clump_rows(ancestors, lm_drops(taxonomy), scale, position, k, r, criterion == "increase")
     members = position[np.argsort(cluster, kind="stable")]
-    row_start = np.concatenate(([0], np.cumsum(np.bincount(cluster))))
+    row_start = starts_of(np.bincount(cluster))
     published = common_generalization(ancestors, tree, row_start, members)
     of_row = np.full(len(transactions), WITHHELD, dtype=np.int32)
     of_row[position] = cluster

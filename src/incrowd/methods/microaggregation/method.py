@@ -143,8 +143,7 @@ class _Meant(NamedTuple):
 
 def concepts_of(events: QueryEvents, taxonomy: Taxonomy, meaning: Meaning) -> Ints32:
     """Return the concept node of each entry of ``events.concept``."""
-    assert taxonomy.item_leaf is not None  # noqa: S101 - attach() has run; methods see to that
-    return meaning.of_node[taxonomy.leaf_nodes[taxonomy.item_leaf[events.concept]]]
+    return meaning.of_node[taxonomy.leaves_of(events.concept)]
 
 
 def _queries_by_concept(concept_of: Ints32, events: QueryEvents, rule: Rule, *, nodes: int) -> _Meant:

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from incrowd.core.ragged import take_lists
+from incrowd.core.ragged import list_sums, starts_of, take_lists
 from incrowd.core.types import Bools, Ints32, Ints64
 from incrowd.kernels.jit import helper, kernel
 from incrowd.kernels.matching import Heap, distance_of, extended, match_row, matched, pop_least, push
@@ -158,9 +158,9 @@ def _in_order(bags: Bags, order: Ints64) -> Bags:
 def _begun(rows: Bags, person: Ints32, terms: int, model: Model) -> State:
     """Return the state in which no row has a cluster."""
     number = len(rows.start) - 1
-    length = np.diff(np.concatenate(([0], np.cumsum(rows.times, dtype=np.int64)))[rows.start])
+    length = list_sums(rows.start, rows.times)
     by_term = np.argsort(rows.term, kind="stable")
-    start = np.concatenate(([0], np.cumsum(np.bincount(rows.term, minlength=terms))))
+    start = starts_of(np.bincount(rows.term, minlength=terms))
     after, before = _chained(length * model.omega)
     rows_of = np.bincount(person).astype(np.int64)
     people = np.count_nonzero(rows_of)
@@ -369,7 +369,7 @@ def _result(
 ) -> Clusters:
     """Return the clusters in terms of the given row numbers."""
     sizes = np.array([len(rows) for rows in members], dtype=np.int64)
-    start = np.concatenate(([0], np.cumsum(sizes)))
+    start = starts_of(sizes)
     member = order[np.array([row for rows in members for row in rows], dtype=np.int64)]
     of_row = np.full(number, NONE, dtype=np.int32)
     of_row[member] = np.repeat(np.arange(len(members), dtype=np.int32), sizes)

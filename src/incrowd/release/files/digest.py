@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from incrowd.core.ragged import list_sums
 from incrowd.core.types import Ints, Ints64
 from incrowd.release.files.records import Label, Record, RecordTable
 
@@ -95,10 +96,9 @@ def digest_of_table(table: RecordTable) -> Digest:
     """Count the records of a table: the same sums as :func:`digest_of`, by its arrays."""
     labels = list(zip(table.labels.to_pylist(), table.exact.tolist(), strict=True))
     rows = np.repeat(table.sizes, np.diff(table.start))
-    total = np.concatenate(([0], np.cumsum(table.counts, dtype=np.int64)))
     digest = Digest(
         sizes=_counted(table.sizes, np.ones_like(table.sizes)),
-        lengths=_counted(np.diff(total[table.start]), table.sizes),
+        lengths=_counted(list_sums(table.start, table.counts), table.sizes),
         rows_with=Counter(dict(zip(labels, _summed(table.rank, rows, len(labels)), strict=True))),
         copies=Counter(dict(zip(labels, _summed(table.rank, rows * table.counts, len(labels)), strict=True))),
     )
