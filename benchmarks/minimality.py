@@ -62,7 +62,7 @@ class Population:
     table: AuxiliaryTable
     protected: tuple[str, ...]
 
-    def demand(self, name: str, level: str) -> Policy:
+    def policy(self, name: str, level: str) -> Policy:
         whole = Fraction(*guess_sum(np.bincount(self.table.columns[name])))
         wanted = 1 + Fraction(level) * (whole - 1)
         return Policy(name, Fraction(int(wanted * HUNDREDTHS), HUNDREDTHS))
@@ -95,8 +95,8 @@ def attack_lines(
     populations: Iterable[Population], levels: Sequence[str], column: str
 ) -> Iterator[list[str]]:
     """Yield a line for each policy: the share below its minimum (template known / not known), or another share."""
-    for population, name, level in demands(populations, levels):
-        policy = population.demand(name, level)
+    for population, name, level in policies(populations, levels):
+        policy = population.policy(name, level)
         line = [population.title, name, f"{float(policy.minimum):g} ({percent(float(level), 0)})"]
         for strategy in ALL:
             found = attacked(population, policy, strategy)
@@ -119,7 +119,7 @@ def attacked(population: Population, policy: Policy, strategy: str) -> Any:
     return _found[which]
 
 
-def demands(
+def policies(
     populations: Iterable[Population], levels: Sequence[str]
 ) -> Iterator[tuple[Population, str, str]]:
     for population in populations:
@@ -144,8 +144,8 @@ def better_lines(
     populations: Iterable[Population], levels: Sequence[str], groups: Sequence[Sequence[int]]
 ) -> Iterator[list[str]]:
     """Yield a line for each policy near the maximum, with every attribute fixed."""
-    for population, name, level in demands(populations, levels):
-        policy, table = population.demand(name, level), population.table
+    for population, name, level in policies(populations, levels):
+        policy, table = population.policy(name, level), population.table
         names = population.others(name)
         costs = [of_strategy(table, policy, names, strategy) for strategy in ("worst-fit", "strict")]
         costs += [of_states(table, policy, names), drawn(table, policy, names)]

@@ -72,7 +72,7 @@ def test_a_refusal_tells_who_would_be_refused(subsets):
 
 
 @pytest.mark.parametrize("strategy", ["strict", "worst-fit"])
-def test_no_part_of_a_past_is_below_the_demand(subsets, strategy):
+def test_no_part_of_a_past_is_below_the_minimum(subsets, strategy):
     """On the loans, by scans that share no code with what decides; without protection of parts some are."""
     people = subsets.loans(3_000, "gender:g=3/2", ladders=True)
     shares = {

@@ -126,17 +126,6 @@ class Method:
             "parameters": [_describe(each, hints[each.name]) for each in self.parameters.values()],
         }
 
-    def variants(self) -> list[dict[str, Any]]:
-        """Return settings of its own parameters that together use every named choice at least once."""
-        hints = get_type_hints(self.run)
-        choices = {
-            name: get_args(hints[name]) for name in self.parameters if get_origin(hints[name]) is Literal
-        }
-        most = max((len(values) for values in choices.values()), default=1)
-        return [
-            {name: values[min(i, len(values) - 1)] for name, values in choices.items()} for i in range(most)
-        ]
-
 
 _ALL = (
     Method(

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +17,6 @@ import pyarrow.compute as pc
 
 from incrowd.core.types import Bools, Ints32
 from incrowd.taxonomy.tree import Found, Taxonomy, find_by_label
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["ADJECTIVE", "VERB", "Lexicon", "lexicon", "wordnet_tree"]
 
@@ -89,23 +85,10 @@ class Lexicon:
     others: pa.StringArray
     other_kind: npt.NDArray[np.uint8]
 
-    def noun(self, word: str) -> str | None:
-        """Return the noun lemma of a normalised word, or None.
-
-        The word itself comes first, then its irregular base form, then the rules of detachment.
-        """
-        if word in self._position:
-            return word
-        return self._irregular.get(word) or next(self._detached(word), None)
-
     def node(self, lemma: str) -> int | None:
         """Return the node of a lemma's first sense, or None if it is not a noun lemma."""
         position = self._position.get(lemma)
         return None if position is None else int(self.lemma_node[position])
-
-    def other_part_of_speech(self, word: str) -> bool:
-        """Return whether WordNet lists a word, or a form of it, only as verb, adjective or adverb."""
-        return self.noun(word) is None and (word in self._other_kind or self._is_other_form(word))
 
     def lemmas_of(self, words: pa.Array) -> Ints32:
         """Return each word's noun lemma as a position in `lemmas`; -1 where there is none (or the word is null)."""
@@ -131,29 +114,9 @@ class Lexicon:
         )
         return known
 
-    def _detached(self, word: str) -> Iterator[str]:
-        if len(word) < SHORTEST_INFLECTED_NOUN or word.endswith("ss"):
-            return iter(())
-        return (base for base in _base_forms(word, NOUN_RULES) if base in self._position)
-
-    def _is_other_form(self, word: str) -> bool:
-        kind = self._other_kind.get
-        return any(kind(base, 0) & VERB for base in _base_forms(word, VERB_RULES)) or any(
-            kind(base, 0) & ADJECTIVE for base in _base_forms(word, ADJECTIVE_RULES)
-        )
-
     @cached_property
     def _position(self) -> dict[str, int]:
         return {lemma: i for i, lemma in enumerate(self.lemmas.to_pylist())}
-
-    @cached_property
-    def _irregular(self) -> dict[str, str]:
-        bases = self.lemmas.take(pa.array(self.exception_lemma)).to_pylist()
-        return dict(zip(self.exceptions.to_pylist(), bases, strict=True))
-
-    @cached_property
-    def _other_kind(self) -> dict[str, int]:
-        return dict(zip(self.others.to_pylist(), self.other_kind.tolist(), strict=True))
 
 
 @cache
@@ -180,10 +143,6 @@ def _labels_with_senses(lemmas: pa.StringArray, senses: pa.UInt8Array) -> pa.Str
     numbers = pc.cast(senses.filter(ambiguous), pa.string())
     numbered = pc.binary_join_element_wise(lemmas.filter(ambiguous), " (sense ", numbers, ")", "")
     return pc.replace_with_mask(lemmas, ambiguous, numbered)
-
-
-def _base_forms(word: str, rules: Rules) -> Iterator[str]:
-    return (word.removesuffix(ending) + instead for ending, instead in rules if word.endswith(ending))
 
 
 def _positions(words: pa.Array, among: pa.Array) -> Ints32:
