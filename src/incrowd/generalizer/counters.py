@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, check_least
 from incrowd.generalizer.cube.cube import open_cube, predicted_bytes, slab_bytes
 from incrowd.generalizer.cube.layout import Axis
 from incrowd.generalizer.lattice import Lattice, build_lattice
@@ -176,8 +176,7 @@ class Sample:
         *,
         reason: str = "",
     ) -> None:
-        if rows < 1:
-            raise BadInputError(f"sample: rows must be at least 1 (got {rows})")
+        check_least("sample: rows", rows)
         if not 0 < error < 1:
             raise BadInputError(f"sample: error must be between 0 and 1 (got {error})")
         drawn = np.random.default_rng(seed).integers(max(table.rows, 1), size=rows if table.rows else 0)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, check_least
 from incrowd.generalizer.schema import AuxiliaryTable, text_of
 
 __all__ = ["group_ladder"]
@@ -51,8 +51,7 @@ def group_ladder(
     """
     if not protected or name in protected:
         raise BadInputError(f"protected must name attributes other than '{name}', at least one")
-    if any(size < 1 for size in sizes):
-        raise BadInputError(f"sizes must be at least 1 (got {min(sizes)})")
+    check_least("sizes", min(sizes, default=1))
     texts = [text_of(value) for value in table.schema[name].domain]
     if any(separator in text for text in texts):
         raise BadInputError(

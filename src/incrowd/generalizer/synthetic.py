@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.errors import BadInputError
+from incrowd.errors import check_least
 
 __all__ = ["synthetic_loans"]
 
@@ -85,8 +85,7 @@ def synthetic_loans(rows: int, seed: int = 0) -> pa.Table:
     pyarrow.Table
         loan and income in dollars (236 and 206 groups), reason (9), county (14), race (7) and gender (4).
     """
-    if rows < 1:
-        raise BadInputError(f"rows must be at least 1 (got {rows})")
+    check_least("rows", rows)
     random = np.random.default_rng(seed)
     county = _draw(random, _tickets(COUNTIES, 0), np.zeros(rows, dtype=np.uint8))
     names = list(COUNTIES)

@@ -19,7 +19,7 @@ from incrowd.core.classes import Classes
 from incrowd.core.ragged import starts_of
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints32, Ints64
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, check_least
 from incrowd.kernels.matching import Edges, matching
 from incrowd.metrics.closed_sets import Baskets, Lists, invert, item_supports, tally
 from incrowd.taxonomy.tree import Taxonomy
@@ -113,9 +113,8 @@ def closed_patterns(
     and all sets that tie with the n-th pattern: many only if it is rare, and then each has few rows. Rows are
     never copied; of each set visited the items of its rows are kept that may still matter.
     """
-    for name, value in (("n", n), ("shortest", shortest)):
-        if value < 1:
-            raise BadInputError(f"{name} must be at least 1 (got {value})")
+    check_least("n", n)
+    check_least("shortest", shortest)
     search = _Search(Lists(np.array(start, np.int64), np.array(items, np.int32)), weight, n, shortest)
     found = [search.root] if len(search.root.items) >= shortest else []
     while len(found) < n and search.waiting:
@@ -265,8 +264,7 @@ def measure_patterns(
 
 
 def _check_distances(eps: int, omega: int) -> None:
-    if eps < 0:
-        raise BadInputError(f"eps must be at least 0 (got {eps})")
+    check_least("eps", eps, 0)
     if 2 * omega <= eps:
         raise BadInputError(f"omega must be greater than eps / 2 = {eps / 2:g} (got {omega})")
 

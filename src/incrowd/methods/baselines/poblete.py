@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from incrowd.core.events import QueryEvents
 from incrowd.core.types import Bools, Ints32, Ints64
-from incrowd.errors import BadInputError
+from incrowd.errors import check_least
 from incrowd.methods.baselines import Bags, bags_of, hosts_of
 
 __all__ = ["Survivors", "check_poblete", "poblete"]
@@ -60,9 +60,8 @@ def poblete(events: QueryEvents, *, k_documents: int, kp: int) -> Survivors:
 
 def check_poblete(*, k_documents: int, kp: int, **_: object) -> None:
     """Refuse parameters out of range."""
-    for name, value in (("k_documents", k_documents), ("kp", kp)):
-        if value < 1:
-            raise BadInputError(f"{name} must be at least 1 (got {value})")
+    check_least("k_documents", k_documents)
+    check_least("kp", kp)
 
 
 def _clicked(events: QueryEvents) -> Bags:

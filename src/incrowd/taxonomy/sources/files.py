@@ -64,9 +64,8 @@ def parse_taxonomy(path: str | Path) -> ParsedTaxonomy:
     parsed = ParsedTaxonomy(path, _form(rows))
     _READERS[parsed.form](parsed, rows)
     _check_shape(parsed)
-    parsed.problems.sort(
-        key=lambda problem: (problem.line == 0, problem.line)
-    )  # those of the whole file last
+    # Those of the whole file last.
+    parsed.problems.sort(key=lambda problem: (problem.line == 0, problem.line))
     return parsed
 
 

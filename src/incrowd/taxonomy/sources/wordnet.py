@@ -150,9 +150,8 @@ def _positions(words: pa.Array, among: pa.Array) -> Ints32:
     encoded = words.dictionary_encode()
     distinct = encoded.dictionary
     position = np.full(len(distinct) + 1, -1, dtype=np.int32)  # the last is a null's
-    if len(distinct) < len(
-        among
-    ):  # Arrow indexes its value set at every call, so the shorter array is the value set
+    # Arrow indexes its value set at every call, so the shorter array is the value set.
+    if len(distinct) < len(among):
         found = pc.index_in(among, value_set=distinct)
         position[np.asarray(found.drop_null())] = np.flatnonzero(found.is_valid())
     else:
