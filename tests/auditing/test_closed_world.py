@@ -18,7 +18,7 @@ import pytest
 import incrowd as ic
 from cli.helpers import AOL_HEADER, aol_line, call
 from helpers import digest_of
-from incrowd.auditing.audit import Originals
+from incrowd.auditing.owners import Originals
 from incrowd.auditing.taxonomy import write_taxonomy
 from incrowd.core.rounding import four_digits
 from incrowd.release.files.manifest import Manifest, canonical_text, read_manifest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Protocol
@@ -22,6 +22,7 @@ from incrowd.auditing.labels import (
 from incrowd.auditing.relations import Bag, Generalizing, Relation, Standing, count_holders, count_typists
 from incrowd.auditing.result import Audit
 from incrowd.core.transactions import Transactions
+from incrowd.core.types import Progress
 from incrowd.release.files.records import Label, Record
 from incrowd.taxonomy.tree import Taxonomy
 
@@ -55,7 +56,7 @@ class Owners(Protocol):
         node_of: Mapping[Label, int],
         relation: Relation,
         result: Audit,
-        progress: Callable[[int, int], None],
+        progress: Progress,
     ) -> None:
         """Hold every published row against its owner's original."""
 
@@ -106,7 +107,7 @@ class Originals:
         node_of: Mapping[Label, int],
         relation: Relation,
         result: Audit,
-        progress: Callable[[int, int], None],
+        progress: Progress,
     ) -> None:
         """Hold every published row against its owner's original."""
         holds, record_of_row = relation.holds, written.record_of_row
@@ -119,7 +120,7 @@ class Originals:
 
 
 def check_originals(
-    written: Written, originals: Owners, result: Audit, *, progress: Callable[[int, int], None]
+    written: Written, originals: Owners, result: Audit, *, progress: Progress
 ) -> dict[Label, int] | None:
     """Check that every row belongs to exactly one owner and stands for what the owner has.
 

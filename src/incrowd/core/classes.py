@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,9 +14,8 @@ from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints32, Ints64
 from incrowd.errors import BadInputError
 
-__all__ = ["WITHHELD", "Classes", "Generalizations", "Progress", "check_enough", "filled_rows"]
+__all__ = ["WITHHELD", "Classes", "Generalizations", "check_enough", "filled_rows"]
 
-Progress = Callable[[int, int], None]
 WITHHELD = -1
 
 

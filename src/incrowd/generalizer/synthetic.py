@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from incrowd.core.types import Ints32
 from incrowd.errors import check_least
 
 __all__ = ["synthetic_loans"]
@@ -134,7 +135,7 @@ def _groups(random: np.random.Generator, normal: NDArray[np.float32], groups: in
     return np.clip(places, 0, groups - 1)
 
 
-def _amounts(median: int, spread: float, groups: int) -> NDArray[np.int32]:
+def _amounts(median: int, spread: float, groups: int) -> Ints32:
     """Return the amount in dollars, to the hundred, that each group stands for."""
     logarithms = np.linspace(-_FARTHEST * spread, _FARTHEST * spread, groups)
     return (np.round(median * np.exp(logarithms) / 100) * 100).astype(np.int32)

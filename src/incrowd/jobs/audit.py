@@ -9,8 +9,10 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from incrowd.auditing.audit import Audit, Figured, Originals, audit
+from incrowd.auditing.audit import Figured, audit
 from incrowd.auditing.labels import Written
+from incrowd.auditing.owners import Originals
+from incrowd.auditing.result import Audit
 from incrowd.core.claims import Claim
 from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.promises import Settings, read_settings

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.ragged import starts_of
-from incrowd.core.types import Ints32, Ints64
+from incrowd.core.types import Ints32, Ints64, Progress
 from incrowd.errors import BadInputError, nearest
 from incrowd.logs.tokens import one_word_each
 from incrowd.taxonomy.sources.wordnet import wordnet_tree
@@ -168,7 +168,7 @@ def count_kinds(store: Store) -> dict[str, int]:
     return named_by_kind(store.table(_KINDS_OF_WORDS).to_pylist())
 
 
-def compress(store: Store, *, sessions: bool, progress: Callable[[int, int], None]) -> CompressedRows:
+def compress(store: Store, *, sessions: bool, progress: Progress) -> CompressedRows:
     """Join `units`, `tokens`, `words` and `meanings` into rows over the sorted vocabulary of the items that occur.
 
     `progress` is called with the number of parts done and of all parts.

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.transactions import Transactions
+from incrowd.core.types import Progress
 from incrowd.errors import BadInputError
 from incrowd.logs.events import collect_events
 from incrowd.logs.input import Input
@@ -92,7 +93,7 @@ class Log(Input):
         bags: bool = True,
         knowledge: Taxonomy | None = None,
         events: bool = False,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> Transactions:
         """Build one row of items for each privacy unit.
 

@@ -10,18 +10,12 @@ from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from incrowd.core.claims import Kind
-from incrowd.core.classes import WITHHELD, Classes, Progress
+from incrowd.core.classes import Classes
 from incrowd.core.promises import KINDS, promise_of
 from incrowd.errors import BadInputError, check_choice, nearest
 from incrowd.methods.apriori.method import apriori, check_apriori
-from incrowd.methods.baselines.microaggregation import (
-    check_korolova,
-    erola,
-    korolova,
-    navarro,
-    plain,
-    poblete,
-)
+from incrowd.methods.baselines.korolova import check_korolova
+from incrowd.methods.baselines.microaggregation import erola, korolova, navarro, plain, poblete
 from incrowd.methods.baselines.suppress import suppress
 from incrowd.methods.clump.method import check_clump, clump
 from incrowd.methods.flock.method import check_flock, flock
@@ -29,7 +23,7 @@ from incrowd.methods.microaggregation.method import check_microaggregation, micr
 from incrowd.methods.partition.method import partition
 from incrowd.methods.ssc.method import check_ssc, ssc
 
-__all__ = ["METHODS", "WITHHELD", "Classes", "Method", "Progress", "method_named"]
+__all__ = ["METHODS", "Method", "method_named"]
 
 Use = Literal["publishing", "comparison"]
 COMMON = ("transactions", "taxonomy", "k", "seed", "progress", "people")

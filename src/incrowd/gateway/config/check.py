@@ -19,7 +19,7 @@ from incrowd.gateway.config.units import size_in_words
 from incrowd.gateway.config.usable import resource_warnings, startup_errors
 from incrowd.gateway.ops.ledgers import ledger_problems
 from incrowd.gateway.server.prepared import checked_table, protected_names
-from incrowd.generalizer.cube.cube import predicted_bytes, slab_bytes
+from incrowd.generalizer.cube.layout import predicted_bytes, slab_bytes
 from incrowd.generalizer.entropy import as_fraction, guess_sum
 from incrowd.generalizer.policy import Policy
 from incrowd.generalizer.schema import AuxiliaryTable

@@ -32,7 +32,7 @@ from incrowd.taxonomy.tree import Taxonomy
 from incrowd.text.concepts import Knowledge, find_concepts
 from incrowd.text.words import split_terms
 
-__all__ = ["check_korolova", "check_poblete", "erola", "korolova", "navarro", "plain", "poblete"]
+__all__ = ["erola", "korolova", "navarro", "plain", "poblete"]
 
 
 MOST_ROWS = 20_000  # the most rows whose pairwise distances fit into memory

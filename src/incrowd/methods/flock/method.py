@@ -16,10 +16,10 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from incrowd.core.classes import WITHHELD, Classes, Progress, filled_rows
+from incrowd.core.classes import WITHHELD, Classes, filled_rows
 from incrowd.core.ragged import starts_of
 from incrowd.core.transactions import Transactions
-from incrowd.core.types import Floats, Ints32, Ints64
+from incrowd.core.types import Floats, Ints32, Ints64, Progress
 from incrowd.errors import BadInputError
 from incrowd.kernels.arrays import leaf_rows, tree_arrays
 from incrowd.kernels.lcg import (

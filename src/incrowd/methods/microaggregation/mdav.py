@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from incrowd.core.ragged import starts_of
-from incrowd.core.types import Ints32, Ints64
+from incrowd.core.types import Ints32, Ints64, Progress
 from incrowd.kernels.jit import helper, kernel
 from incrowd.kernels.matching import Heap, pop_least, push
 
@@ -101,7 +101,7 @@ def mdav_in_blocks(
     *,
     k: int,
     block_size: int = BLOCK_SIZE,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Clusters:
     """Run MDAV on blocks of neighbours in an order, so that time and memory grow with the rows, not with their square.
 

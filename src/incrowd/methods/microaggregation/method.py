@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from incrowd.core.classes import Classes, Progress, filled_rows
+from incrowd.core.classes import Classes, filled_rows
 from incrowd.core.events import QueryEvents
 from incrowd.core.ragged import list_ids
 from incrowd.core.transactions import Transactions
-from incrowd.core.types import Ints32, Ints64
+from incrowd.core.types import Ints32, Ints64, Progress
 from incrowd.errors import BadInputError, check_least
 from incrowd.kernels.likeness import distances, taken
 from incrowd.methods.microaggregation.mdav import BLOCK_SIZE, Clusters, mdav_in_blocks

@@ -14,13 +14,12 @@ Rows are matched by ascending bound until none left can be nearer than the neare
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from incrowd.core.ragged import list_sums, starts_of, take_lists
-from incrowd.core.types import Bools, Ints32, Ints64
+from incrowd.core.types import Bools, Ints32, Ints64, Progress
 from incrowd.kernels.jit import helper, kernel
 from incrowd.kernels.matching import Heap, distance_of, extended, match_row, matched, pop_least, push
 from incrowd.kernels.terms import (
@@ -104,7 +103,7 @@ def ssc_clusters(
     omega: int,
     model: Literal["perfect", "maximum"] = "perfect",
     farthest: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Clusters:
     """Put rows into clusters of rows of at least k people.
 
@@ -327,7 +326,7 @@ def _place_rest(
     state: State,
     members: list[list[int]],
     centres: list[Centre],
-    report: Callable[[int, int], None],
+    report: Progress,
 ) -> None:
     """Add each remaining row to the nearest cluster and update its centre."""
     pool, number = pool_centres(centres), len(state.present)
