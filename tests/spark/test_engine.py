@@ -21,6 +21,8 @@ from incrowd.logs.synth.generate import write_log
 from incrowd.release.private_map import read_map
 from incrowd.spark import collected as spark_collected
 from incrowd.spark import release as spark_release
+from incrowd.spark import run as spark_run
+from incrowd.spark.people import WithPeople
 from incrowd.spark.reading.lines import read_lines
 from incrowd.spark.run import run_spark_job
 from incrowd.spark.session import check_java
@@ -214,6 +216,25 @@ def test_sessions_counted_as_records_are_said_to_be_so(sessions, tmp_path):
     )
     assert found["people_min"] == 1
     assert found["claim"]["distinct"] == "records"
+
+
+@pytest.mark.usefixtures("spark")
+def test_classes_of_k_sessions_of_fewer_people_are_not_published(sessions, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        spark_run, "with_people_on_spark", lambda made, *_, **__: WithPeople(made.drop("place"))
+    )
+    job = Options(
+        sessions,
+        tmp_path / "out",
+        3,
+        method="partition",
+        unit="session:30m",
+        items="terms",
+        taxonomy="balanced:2",
+    )
+    with pytest.raises(ClaimError, match="shared by fewer than 3 different people"):
+        run_spark_job(job, Quiet())
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.usefixtures("spark")
