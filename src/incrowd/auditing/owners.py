@@ -26,7 +26,7 @@ from incrowd.core.types import Progress
 from incrowd.release.files.records import Label, Record
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["Originals", "Owners", "bag_of", "check_originals", "count_people"]
+__all__ = ["Originals", "Owners", "bag_of", "check_originals", "count_people", "require_people"]
 
 ROWS_A_BATCH = 16_384
 
@@ -161,19 +161,9 @@ def count_people(written: Written, people: Sequence[object], result: Audit) -> N
     """Count the different people behind equal records, and hold the claim against them where it speaks of people."""
     claim = result.claim
     sharing = Counter(record for record, _ in set(zip(written.record_of_row, people, strict=True)))
-    result.people_min = min(sharing.values(), default=0)
-    if claim.distinct != "people":
-        return
-    if claim.kind == "k-anonymity":
-        with result.checking(
-            f"each distinct record is shared by at least {result.people_min:,} different people"
-        ):
-            rare = sum(number < claim.least for number in sharing.values())
-            result.require(
-                wrong=bool(rare),
-                problem=f"{rare:,} distinct records are shared by fewer than {claim.k} different people",
-            )
-    if claim.kind == "k^m-anonymity" and claim.m is not None:
+    rare = sum(number < claim.least for number in sharing.values())
+    require_people(min(sharing.values(), default=0), rare, result)
+    if claim.distinct == "people" and claim.kind == "k^m-anonymity" and claim.m is not None:
         with result.checking(
             f"every set of at most {claim.m} labels belongs to at least {claim.k:,} different people"
         ):
@@ -185,6 +175,17 @@ def count_people(written: Written, people: Sequence[object], result: Audit) -> N
             result.require(
                 wrong=bool(rare),
                 problem=f"{rare:,} sets of at most {claim.m} labels belong to fewer than {claim.k} people",
+            )
+
+
+def require_people(least: int, rare: int, result: Audit) -> None:
+    """Hold the claim against the least number of different people who share a record, and how many records fewer than k share."""
+    result.people_min = least
+    if result.claim.distinct == "people" and result.claim.kind == "k-anonymity":
+        with result.checking(f"each distinct record is shared by at least {least:,} different people"):
+            result.require(
+                wrong=bool(rare),
+                problem=f"{rare:,} distinct records are shared by fewer than {result.claim.k} different people",
             )
 
 
