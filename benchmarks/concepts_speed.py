@@ -8,7 +8,6 @@ On the queries of a made-up log, and on the Excite log's if the public data is i
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from pathlib import Path
@@ -19,11 +18,11 @@ from pyarrow import csv
 
 from incrowd.logs.synth.generate import write_log
 from incrowd.taxonomy import wordnet_tree
-from incrowd.taxonomy.concepts import Concepts, Knowledge, find_concepts
+from incrowd.text.concepts import Concepts, Knowledge, find_concepts
 from incrowd.text.phrases import noun_phrases
+from public_data import DATA
 
-ROOT = Path(__file__).resolve().parents[1]
-EXCITE = Path(os.environ.get("INCROWD_DATA", ROOT / "../shared/data")) / "logs/excite-small.log"
+EXCITE = DATA / "logs/excite-small.log"
 LINES = 1_000_000
 RUNS = 3
 

@@ -25,7 +25,8 @@ import incrowd as ic
 from incrowd.logs.synth.generate import write_log
 from incrowd.metrics.patterns import pattern_utility
 from incrowd.taxonomy import attach, open_taxonomy
-from plots import DATA, first_filled, read_data
+from plots import first_filled, read_data
+from public_data import DATA, existing
 
 __all__ = ["BASELINES", "BETTER", "FLOCK", "METHODS", "Result", "groceries", "is_best"]
 
@@ -89,7 +90,7 @@ def baskets(name: str, rows: int | None) -> Data:
 def groceries(rows: int | None) -> Data:
     """Read the groceries: the first digits of an item's code are its category and that category's own."""
     directory = DATA / "transactions/groceries"
-    table = _there(directory / "Groceries.data")
+    table = existing(directory / "Groceries.data")
     codes = _codes(directory / "Groceries.labels")
     counts = [line.split("\t") for line in table.read_text(encoding="latin-1").splitlines()][:rows]
     bags = [
@@ -106,7 +107,7 @@ def groceries(rows: int | None) -> Data:
 
 def excite(rows: int | None) -> Data:
     """Read the nouns of each user of the Excite log."""
-    return _nouns(_there(DATA / "logs/excite-small.log"), rows)
+    return _nouns(existing(DATA / "logs/excite-small.log"), rows)
 
 
 def synth(rows: int | None) -> Data:
@@ -127,14 +128,8 @@ DATASETS: dict[str, Callable[[int | None], Data]] = {
 }
 
 
-def _there(path: Path) -> Path:
-    if not path.is_file():
-        sys.exit(f"{path} is not there; set INCROWD_DATA to the directory of the public data sets")
-    return path
-
-
 def _codes(path: Path) -> list[str]:
-    return [line.split("\t")[0] for line in _there(path).read_text(encoding="latin-1").splitlines()]
+    return [line.split("\t")[0] for line in existing(path).read_text(encoding="latin-1").splitlines()]
 
 
 def _nouns(log: Path, rows: int | None) -> Data:

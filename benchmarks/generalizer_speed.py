@@ -12,7 +12,6 @@ send was read; the best of several passes over the same queries, since the machi
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import tempfile
 import time
@@ -20,8 +19,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-from pyarrow import csv
 
 from incrowd.generalizer import (
     STRICT,
@@ -37,35 +34,13 @@ from incrowd.generalizer import (
     predicted_bytes,
     schema_of,
 )
+from public_data import DATA, read_adult
 
-ROOT = Path(__file__).resolve().parents[1]
-ADULT = Path(os.environ.get("INCROWD_DATA", ROOT / "../shared/data")) / "tables/adult.data"
-ADULT_COLUMNS = (
-    *(
-        "age",
-        "workclass",
-        "fnlwgt",
-        "education",
-        "education-num",
-        "marital-status",
-        "occupation",
-        "relationship",
-    ),
-    *("race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country", "income"),
-)
-ADULT_USED = ("workclass", "education", "marital-status", "race", "sex", "income")
+ADULT = {"workclass": 1, "education": 3, "marital-status": 5, "race": 8, "sex": 9, "income": 14}
 SIX = (236, 206, 9, 14, 7, 4)
 TEN = (236, 206, 50, 30, 14, 9, 7, 4, 3, 2)
 MEMORY = 2_000_000_000
 FIXED = 2 / 3
-
-
-def read_adult(path: Path, names: Sequence[str]) -> AuxiliaryTable:
-    """Read some columns of UCI Adult."""
-    rows = path.read_text(encoding="utf-8").replace(", ", ",").strip() + "\n"
-    options = csv.ReadOptions(column_names=list(ADULT_COLUMNS))
-    table = csv.read_csv(pa.BufferReader(rows.encode()), read_options=options).select(list(names))
-    return encode(table, schema_of(table))
 
 
 def make_table(domains: Sequence[int], rows: int, seed: int = 1) -> AuxiliaryTable:
@@ -180,10 +155,10 @@ def main() -> None:
     parser.add_argument("--strategy", default=STRICT)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
-        if ADULT.exists():
-            for title, names in (("UCI Adult", ADULT_USED), ("UCI Adult with age", ("age", *ADULT_USED))):
-                scratch = Path(directory) / title
-                measure(title, read_adult(ADULT, names), scratch, options)
+        if (DATA / "tables/adult.data").exists():
+            for title, columns in (("UCI Adult", ADULT), ("UCI Adult with age", {"age": 0, **ADULT})):
+                table = read_adult(DATA, columns, numbers=["age"])
+                measure(title, encode(table, schema_of(table)), Path(directory) / title, options)
         made = make_table(SIX, options.rows)
         measure("Derived", made, Path(directory) / "made", options)
     measure_fallback(make_table(TEN, options.rows), options.strategy)

@@ -45,7 +45,7 @@ import numpy.typing as npt
 
 import incrowd as ic
 from incrowd.logs.synth.generate import write_log
-from public_data import read_options
+from public_data import existing, read_options
 
 __all__ = [
     "Downcoded",
@@ -102,7 +102,7 @@ class Data:
 
 
 def read_baskets(directory: Path, name: str, most: int | None, targets: int) -> Data:
-    lines = _there(directory / f"transactions/{name}.dat").read_text(encoding="ascii").splitlines()
+    lines = existing(directory / f"transactions/{name}.dat").read_text(encoding="ascii").splitlines()
     bags = [bag for bag in map(str.split, lines) if bag][:most]
     before = bags[: len(bags) - max(len(bags) // A_DAY, 1)]
     title = f"{name}, first {most:,}" if most else name
@@ -112,7 +112,7 @@ def read_baskets(directory: Path, name: str, most: int | None, targets: int) -> 
 
 def read_excite(directory: Path, targets: int) -> Data:
     """Read a log of one day; what comes before its last hour is the shorter log."""
-    text = _there(directory / "logs/excite-small.log").read_bytes()
+    text = existing(directory / "logs/excite-small.log").read_bytes()
     return _from_log("Excite", text, "an hour more", lambda line: line.split(b"\t")[1][:8], targets)
 
 
@@ -139,12 +139,6 @@ def _nouns(lines: Iterable[bytes]) -> ic.Transactions:
         path.write_bytes(b"".join(lines))
         with ic.read_log(path) as log:
             return log.transactions(items="nouns")
-
-
-def _there(path: Path) -> Path:
-    if not path.is_file():
-        sys.exit(f"{path} is not there; give the directory of the public data sets as --data")
-    return path
 
 
 # --- two releases of the same people ---

@@ -22,11 +22,9 @@ after which the protected value takes fewer guesses than the policy requires.
 
 from __future__ import annotations
 
-import csv
 import itertools
 import random
 import statistics
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,7 +42,7 @@ from incrowd.generalizer.counters import Counter, choose_counter
 from incrowd.generalizer.linked import stored
 from incrowd.generalizer.protection import Protection
 from incrowd.generalizer.synthetic import synthetic_loans
-from public_data import read_options
+from public_data import read_adult, read_options
 
 __all__ = ["Known", "Outcome", "People", "Person", "below", "parts", "refusal_tells", "run", "sent_by"]
 
@@ -161,17 +159,14 @@ def _region(county: str) -> str:
 
 def adult(directory: Path, rows: int | None, protect: str, *, ladders: bool) -> People:
     """Read six attributes of UCI Adult, or end with the remedy."""
-    path = directory / "tables/adult.data"
-    if not path.is_file():
-        sys.exit(f"{path} does not exist; give the directory of the public data sets as --data")
-    with path.open(encoding="ascii", newline="") as file:
-        people = [line for line in csv.reader(file, skipinitialspace=True) if line][:rows]
-    columns = {name: [person[place] for person in people] for name, place in ADULT_COLUMNS.items()}
+    table = read_adult(directory, ADULT_COLUMNS, rows)
     ways: Ladders = {}
     if ladders:
-        ways["age"] = {age: [int(age) // 10, int(age) // 30] for age in set(columns["age"])}
-        ways["marital"] = {each: [each.startswith("Married")] for each in set(columns["marital"])}
-    return _people("Adult", pa.table(columns), protect, ways)
+        ways["age"] = {age: [int(age) // 10, int(age) // 30] for age in table["age"].unique().to_pylist()}
+        ways["marital"] = {
+            each: [each.startswith("Married")] for each in table["marital"].unique().to_pylist()
+        }
+    return _people("Adult", table, protect, ways)
 
 
 # --- what is sent ---

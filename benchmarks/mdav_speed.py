@@ -20,11 +20,12 @@ import numpy as np
 
 import incrowd
 from incrowd.kernels.arrays import leaf_rows
-from incrowd.kernels.likeness import UNIT, Categories, distances, taken, weights
+from incrowd.kernels.likeness import UNIT, distances, taken, weights
 from incrowd.logs.synth.generate import write_log
 from incrowd.methods.microaggregation.mdav import BLOCK_SIZE, Clusters, mdav_in_blocks
 from incrowd.methods.microaggregation.representatives import like_order, representatives
 from incrowd.taxonomy import Taxonomy, open_taxonomy
+from incrowd.taxonomy.meaning import Categories
 
 COLUMNS = [
     "users",

@@ -31,9 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
-from pyarrow import csv
 
 from incrowd.generalizer import STRATEGIES, AuxiliaryTable, Policy, Schema, encode, guess_sum, schema_of
 from incrowd.generalizer.cells import cells_of
@@ -42,11 +40,10 @@ from incrowd.generalizer.groups import group_ladder
 from incrowd.generalizer.minimality import posterior, usual_templates
 from incrowd.generalizer.strict import COVERAGE, StrictChoice
 from incrowd.generalizer.synthetic import synthetic_loans
-from public_data import read_options
+from public_data import read_adult, read_options
 
 ROOT = Path(__file__).resolve().parents[1]
-ADULT = ("age", "workclass", "education", "marital-status", "race", "sex", "income")
-ADULT_PLACES = (0, 1, 3, 5, 8, 9, 14)
+ADULT = {"age": 0, "workclass": 1, "education": 3, "marital-status": 5, "race": 8, "sex": 9, "income": 14}
 LOANS, QUICK_ROWS = 66_270, 150
 LEVELS, HIGH_LEVELS = ("0.5", "0.8", "0.95"), ("0.8", "0.9", "0.95", "0.99")
 QUICK_PROTECTED, QUICK_LEVELS = 1, ("0.95",)
@@ -65,7 +62,7 @@ class Population:
     table: AuxiliaryTable
     protected: tuple[str, ...]
 
-    def demand(self, name: str, level: str) -> Policy:
+    def policy(self, name: str, level: str) -> Policy:
         whole = Fraction(*guess_sum(np.bincount(self.table.columns[name])))
         wanted = 1 + Fraction(level) * (whole - 1)
         return Policy(name, Fraction(int(wanted * HUNDREDTHS), HUNDREDTHS))
@@ -83,15 +80,7 @@ def loans(rows: int) -> Population:
 
 def adult(data: Path, rows: int | None) -> Population:
     """Read seven attributes of UCI Adult, or end with the remedy."""
-    path = data / "tables/adult.data"
-    if not path.is_file():
-        sys.exit(f"{path} does not exist; give the directory of the public data sets as --data")
-    text = path.read_text(encoding="utf-8").replace(", ", ",").strip() + "\n"
-    read = csv.ReadOptions(autogenerate_column_names=True)
-    columns = csv.read_csv(pa.BufferReader(text.encode()), read_options=read)
-    table = pa.table(
-        {name: columns.column(place) for name, place in zip(ADULT, ADULT_PLACES, strict=True)}
-    ).slice(0, rows)
+    table = read_adult(data, ADULT, rows, numbers=["age"])
     return Population(
         "Adult",
         encode(table, schema_of(table)),
@@ -106,8 +95,8 @@ def attack_lines(
     populations: Iterable[Population], levels: Sequence[str], column: str
 ) -> Iterator[list[str]]:
     """Yield a line for each policy: the share below its minimum (template known / not known), or another share."""
-    for population, name, level in demands(populations, levels):
-        policy = population.demand(name, level)
+    for population, name, level in policies(populations, levels):
+        policy = population.policy(name, level)
         line = [population.title, name, f"{float(policy.minimum):g} ({percent(float(level), 0)})"]
         for strategy in ALL:
             found = attacked(population, policy, strategy)
@@ -130,7 +119,7 @@ def attacked(population: Population, policy: Policy, strategy: str) -> Any:
     return _found[which]
 
 
-def demands(
+def policies(
     populations: Iterable[Population], levels: Sequence[str]
 ) -> Iterator[tuple[Population, str, str]]:
     for population in populations:
@@ -155,8 +144,8 @@ def better_lines(
     populations: Iterable[Population], levels: Sequence[str], groups: Sequence[Sequence[int]]
 ) -> Iterator[list[str]]:
     """Yield a line for each policy near the maximum, with every attribute fixed."""
-    for population, name, level in demands(populations, levels):
-        policy, table = population.demand(name, level), population.table
+    for population, name, level in policies(populations, levels):
+        policy, table = population.policy(name, level), population.table
         names = population.others(name)
         costs = [of_strategy(table, policy, names, strategy) for strategy in ("worst-fit", "strict")]
         costs += [of_states(table, policy, names), drawn(table, policy, names)]

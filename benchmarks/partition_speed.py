@@ -7,7 +7,6 @@ The data is read from ``INCROWD_DATA`` (default ``../shared/data`` from the proj
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -17,9 +16,9 @@ from incrowd.core.transactions import Transactions
 from incrowd.methods.registry import METHODS
 from incrowd.metrics import measure_losses
 from incrowd.taxonomy import balanced
+from public_data import DATA, existing
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("INCROWD_DATA", ROOT / "../shared/data"))
 sys.path.insert(0, str(ROOT / "tests"))
 
 import reference  # noqa: E402 - the naive versions live with the tests
@@ -50,21 +49,15 @@ def compare(rows: list[list[str]], transactions: Transactions, k: int) -> str:
     return f"{k:>4} {ncp:>8.2%} {naive:>14.2f} {kernel:>11.4f} {naive / kernel:>8.0f}"
 
 
-def main() -> int:
-    path = DATA / "transactions/BMS-WebView-2.dat"
-    if not path.is_file():
-        print(
-            f"{path} is not there; set INCROWD_DATA to the directory of the public data sets", file=sys.stderr
-        )
-        return 2
+def main() -> None:
+    path = existing(DATA / "transactions/BMS-WebView-2.dat")
     rows = [line.split() for line in path.read_text(encoding="ascii").splitlines()]
     transactions = Transactions.from_rows(rows)
     print(f"BMS-WebView-2, balanced:{FAN_OUT}; kernel: best of 5, reference: one run, same process")
     print(f"{'k':>4} {'NCP':>8} {'reference, s':>14} {'kernel, s':>11} {'ratio':>8}")
     for k in (10, 5):
         print(compare(rows, transactions, k))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -21,9 +19,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter, StrMethodFormatter
 
 import incrowd as ic
+from public_data import DATA, existing
 
 __all__ = [
-    "DATA",
     "Experiment",
     "Measure",
     "Style",
@@ -37,7 +35,6 @@ __all__ = [
 ]
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("INCROWD_DATA", ROOT / "../shared/data"))
 PANEL_INCHES = (3.1, 2.3)
 LOOK: dict[Any, Any] = {
     "font.size": 8,
@@ -104,9 +101,7 @@ def read_options(description: str | None) -> argparse.Namespace:
 
 def read_data(name: str) -> ic.Transactions:
     """Read one of the public sets of baskets, or end with the remedy."""
-    path = DATA / f"transactions/{name}.dat"
-    if not path.is_file():
-        sys.exit(f"{path} is not there; set INCROWD_DATA to the directory of the public data sets")
+    path = existing(DATA / f"transactions/{name}.dat")
     return ic.Transactions.from_rows(line.split() for line in path.read_text(encoding="ascii").splitlines())
 
 

@@ -12,10 +12,8 @@ docs/experiments.md.
 
 from __future__ import annotations
 
-import csv
 import json
 import math
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -24,7 +22,6 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.generalizer import (
@@ -40,7 +37,8 @@ from incrowd.generalizer import (
     schema_of,
 )
 from incrowd.generalizer.synthetic import synthetic_loans
-from plots import DATA, Experiment, Measure, Style, publish, read_options
+from plots import Experiment, Measure, Style, publish, read_options
+from public_data import DATA, read_adult
 
 QUERIES, QUICK_QUERIES = 100, 6
 LOANS, QUICK_LOANS = 66_270, 2_000
@@ -342,14 +340,7 @@ def loans(rows: int) -> Population:
 
 def adult(rows: int | None) -> Population:
     """Read six attributes of UCI Adult, or end with the remedy."""
-    path = DATA / "tables/adult.data"
-    if not path.is_file():
-        sys.exit(f"{path} does not exist; set INCROWD_DATA to the directory of the public data sets")
-    with path.open(encoding="ascii", newline="") as file:
-        people = [line for line in csv.reader(file, skipinitialspace=True) if line][:rows]
-    columns = {name: [person[place] for person in people] for name, place in ADULT_COLUMNS.items()}
-    numbers = {name: [int(text) for text in columns[name]] for name in ("age", "hours")}
-    table = pa.table(columns | numbers)
+    table = read_adult(DATA, ADULT_COLUMNS, rows, numbers=["age", "hours"])
     return Population("Adult", encode(table, schema_of(table)), ADULT_STEPS)
 
 

@@ -10,7 +10,6 @@ nouns over WordNet, as bags, k = 2 to 10, eps = 4. What comes out: docs/experime
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,8 @@ from pathlib import Path
 import incrowd as ic
 from incrowd.logs.synth.generate import write_log
 from incrowd.taxonomy import open_taxonomy
-from plots import DATA, Experiment, Measure, Style, first_filled, publish, read_options
+from plots import Experiment, Measure, Style, first_filled, publish, read_options
+from public_data import DATA, existing
 
 KS = (2, 3, 4, 5, 6, 8, 10)
 USERS, QUICK_USERS, GAP = 2_000, 300, "session:30m"
@@ -68,9 +68,7 @@ def by_k(title: str, rows: ic.Transactions, tree: ic.Taxonomy) -> Experiment:
 
 def experiments(*, quick: bool) -> Iterator[Experiment]:
     """Yield a row of panels for each set of vocabularies."""
-    excite = DATA / "logs/excite-small.log"
-    if not excite.is_file():
-        sys.exit(f"{excite} is not there; set INCROWD_DATA to the directory of the public data sets")
+    excite = existing(DATA / "logs/excite-small.log")
     with tempfile.TemporaryDirectory() as scratch:
         made_up = Path(scratch) / "log.tsv"
         write_log(made_up, users=QUICK_USERS if quick else USERS, people="all")

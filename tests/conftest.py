@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -13,28 +14,24 @@ settings.register_profile("incrowd", deadline=None, suppress_health_check=[Healt
 settings.load_profile("incrowd")
 
 ROOT = Path(__file__).resolve().parents[1]
-# Files and rooms that take long; `pytest --durations=60` says which. Spark's are apart from each other, so that mostly one worker
-# has a session, and the cluster comes after them: it holds the lock on kernels that they would wait for.
+# Files and rooms that take long; `pytest --durations=60` says which. The cluster comes long after Spark's other tests: it holds
+# the lock on kernels that they would wait for.
 LONGEST = (
-    "spark/test_engine.py",
+    "spark/test_[!c]*.py",
     "test_wheel.py",
     "gateway/test_private_directory.py",
     "gateway/test_reload.py",
     "gateway/test_connections.py",
-    "spark/test_flock.py",
-    "spark/test_spark_audit.py",
-    "spark/test_partition.py",
-    "spark/test_tables.py",
     "gateway/test_serving.py",
     "gateway/test_faults.py",
     "spark/test_cluster.py",
     "gateway/test_fuzz.py",
-    "test_",
-    "methods/",
-    "gateway/",
-    "cli/",
-    "generalizer/",
-    "auditing/",
+    "test_*",
+    "methods/*",
+    "gateway/*",
+    "cli/*",
+    "generalizer/*",
+    "auditing/*",
 )
 
 
@@ -57,17 +54,22 @@ def pytest_runtest_makereport(item, call):  # noqa: ARG001 - pytest names them
     return report
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Begin with the files that take longest, so that no worker is left alone with one of them in the end.
+    """Begin with what takes longest, so that no worker is left alone with it in the end; keep a file's tests on one worker.
 
-    Workers are given files in this order (``make test`` asks for it with ``--no-loadscope-reorder``).
+    All tests that share a Spark session are on one worker too. ``make test`` asks for both with ``--dist loadgroup
+    --no-loadscope-reorder``.
     """
-    items.sort(key=lambda item: place_of(item.path.relative_to(ROOT / "tests").as_posix()))
+    files = {item: item.path.relative_to(ROOT / "tests").as_posix() for item in items}
+    items.sort(key=lambda item: place_of(files[item]))
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group("spark" if place_of(files[item]) == 0 else files[item]))
 
 
 def place_of(path):
     """Return where a file comes in the order of what takes longest; what is not named there comes last."""
-    return next((place for place, first in enumerate(LONGEST) if path.startswith(first)), len(LONGEST))
+    return next((place for place, first in enumerate(LONGEST) if fnmatch(path, first)), len(LONGEST))
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -7,13 +7,16 @@ import contextlib
 import random
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
 
-__all__ = ["Clock", "Quiet", "free_port", "strings", "until", "until_async", "visible"]
+from incrowd.release.files.digest import Digest
+from incrowd.release.files.records import Record
+
+__all__ = ["Clock", "Quiet", "digest_of", "free_port", "strings", "until", "until_async", "visible"]
 
 PATIENCE = 60.0
 BETWEEN = 0.05
@@ -75,3 +78,11 @@ async def until_async(look: Callable[[], Found], what: str = "", seconds: float 
         assert time.monotonic() < end, f"waited {seconds:g} s in vain: {what or look}"
         await asyncio.sleep(BETWEEN)
     return found
+
+
+def digest_of(records: Iterable[tuple[Record, int]]) -> Digest:
+    """Return the sums over distinct records, each with how many rows share it."""
+    digest = Digest()
+    for record, size in records:
+        digest.add(record, size)
+    return digest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pyarrow as pa
@@ -11,11 +11,22 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 import reference
+from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.transactions import Transactions
-from incrowd.methods.classes import WITHHELD, Classes
+from incrowd.methods.registry import Method
 from incrowd.taxonomy import Attached, Taxonomy, attach
 
-__all__ = ["Case", "cases", "children_of", "fragments", "in_names", "large_cases", "taxonomy_of", "trees"]
+__all__ = [
+    "Case",
+    "cases",
+    "children_of",
+    "fragments",
+    "in_names",
+    "large_cases",
+    "taxonomy_of",
+    "trees",
+    "variants_of",
+]
 
 Children = dict[str, list[str]]
 
@@ -156,3 +167,13 @@ def fragments() -> st.SearchStrategy[list[str]]:
         max_size=40,
         unique=True,
     )
+
+
+def variants_of(method: Method) -> list[dict[str, Any]]:
+    """Return settings of a method's own parameters that together use every named choice at least once."""
+    hints = get_type_hints(method.run)
+    choices = {
+        name: get_args(hints[name]) for name in method.parameters if get_origin(hints[name]) is Literal
+    }
+    most = max((len(values) for values in choices.values()), default=1)
+    return [{name: values[min(i, len(values) - 1)] for name, values in choices.items()} for i in range(most)]

@@ -12,12 +12,10 @@ import incrowd
 SOURCE = Path(incrowd.__file__).parent
 LAYERS = (
     ("core",),
-    ("text", "report"),
-    ("taxonomy",),
-    ("logs", "kernels", "release.files"),
-    ("methods", "generalizer", "auditing"),
-    ("metrics", "gateway"),
-    ("release",),
+    ("taxonomy", "report"),
+    ("text", "kernels", "release.files"),
+    ("logs", "methods", "metrics", "auditing", "generalizer"),
+    ("release", "gateway"),
     ("jobs",),
     ("spark",),
     ("cli",),

@@ -25,6 +25,7 @@ from incrowd.core.promises import promise_of
 from incrowd.methods.registry import METHODS, method_named
 from incrowd.release.files.records import shown
 from incrowd.taxonomy import attach
+from strategies import variants_of
 
 K = 4
 FORMS = ("jsonl", "csv", "dat")
@@ -36,7 +37,7 @@ LITTLE_NOISE = {"d": 3, "eps": 20.0, "delta": 0.009}
 EVERY = [
     (name, {**variant, **(LITTLE_NOISE if method_named(name).is_noisy else {})})
     for name in ic.METHODS
-    for variant in METHODS[name].variants()
+    for variant in variants_of(METHODS[name])
 ]
 VARIANTS = [
     pytest.param(name, variant, id="-".join([name, *map(str, variant.values())])) for name, variant in EVERY

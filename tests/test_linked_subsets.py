@@ -72,7 +72,7 @@ def test_a_refusal_tells_who_would_be_refused(subsets):
 
 
 @pytest.mark.parametrize("strategy", ["strict", "worst-fit"])
-def test_no_part_of_a_past_is_below_the_demand(subsets, strategy):
+def test_no_part_of_a_past_is_below_the_minimum(subsets, strategy):
     """On the loans, by scans that share no code with what decides; without protection of parts some are."""
     people = subsets.loans(3_000, "gender:g=3/2", ladders=True)
     shares = {
@@ -107,6 +107,6 @@ def test_the_whole_script_on_a_tiny_size(subsets, tmp_path, monkeypatch, capsys)
 
 def test_data_that_is_not_there_is_named(subsets, tmp_path):
     with pytest.raises(
-        SystemExit, match="does not exist; give the directory of the public data sets as --data"
+        SystemExit, match="does not exist; set INCROWD_DATA to the directory of the public data sets"
     ):
         subsets.adult(tmp_path, None, "income:g=11/10", ladders=False)

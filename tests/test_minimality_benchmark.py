@@ -77,4 +77,4 @@ def test_the_whole_script_on_a_tiny_size(tmp_path):
 def test_data_that_is_not_there_is_named(tmp_path):
     done = run_script("minimality", "--quick", "--data", tmp_path)
     assert done.returncode == 1
-    assert "does not exist; give the directory of the public data sets as --data" in done.stderr
+    assert "does not exist; set INCROWD_DATA to the directory of the public data sets" in done.stderr

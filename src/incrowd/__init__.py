@@ -18,7 +18,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from incrowd.auditing.audit import Audit, audit
+    from incrowd.auditing.audit import audit
+    from incrowd.auditing.result import Audit
     from incrowd.core.claims import Claim
     from incrowd.core.transactions import Transactions
     from incrowd.errors import BadInputError, ClaimError, IncrowdError

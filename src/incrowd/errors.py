@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-__all__ = ["BadInputError", "ClaimError", "IncrowdError", "check_choice", "nearest"]
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+__all__ = ["BadInputError", "ClaimError", "IncrowdError", "check_choice", "check_least", "nearest"]
 
 
 class IncrowdError(Exception):
@@ -35,6 +39,12 @@ def check_choice(name: str, value: str, known: Iterable[str]) -> str:
             f"{name} must be one of {', '.join(choices)} (got '{value}'){nearest(value, choices)}"
         )
     return value
+
+
+def check_least(name: str, value: float | Fraction, least: int = 1) -> None:
+    """Refuse a number that is too small."""
+    if value < least:
+        raise BadInputError(f"{name} must be at least {least} (got {value})")
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -17,10 +17,10 @@ import pytest
 
 import incrowd as ic
 from cli.helpers import AOL_HEADER, aol_line, call
-from incrowd.auditing.audit import Originals
+from helpers import digest_of
+from incrowd.auditing.owners import Originals
 from incrowd.auditing.taxonomy import write_taxonomy
 from incrowd.core.rounding import four_digits
-from incrowd.release.files.digest import digest_of
 from incrowd.release.files.manifest import Manifest, canonical_text, read_manifest
 from incrowd.release.files.page import render_report
 from incrowd.release.files.parts import read_part

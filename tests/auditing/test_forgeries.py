@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from cli.helpers import AOL_HEADER, aol_line, call, only_line
+from helpers import digest_of
 from incrowd.auditing.taxonomy import write_taxonomy
 from incrowd.core.promises import read_settings
 from incrowd.core.rounding import four_digits
-from incrowd.release.files.digest import digest_of
 from incrowd.release.files.manifest import Manifest, account_of, canonical_text
 from incrowd.release.files.page import render_report
 from incrowd.release.files.parts import read_part

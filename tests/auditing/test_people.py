@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 import incrowd as ic
 from cli.helpers import AOL_HEADER, aol_line, call, only_line, refused
 from incrowd.auditing.itemsets import rare_among_people
-from incrowd.methods.classes import WITHHELD
+from incrowd.core.classes import WITHHELD
 from incrowd.methods.people import with_people
 from incrowd.methods.registry import METHODS
-from strategies import cases, taxonomy_of
+from strategies import cases, taxonomy_of, variants_of
 
 K = 3
 RULED = [
     pytest.param(name, variant, id="-".join([name, *map(str, variant.values())]))
     for name in ic.METHODS
-    for variant in METHODS[name].variants()
+    for variant in variants_of(METHODS[name])
     if METHODS[name].promise in {"k-anonymity", "k^m-anonymity"}
 ]
 
@@ -108,7 +108,7 @@ def test_merged_classes_have_enough_people_and_generalize(case, chance):
         return
     data = ic.Transactions.from_rows(case.rows, people=people)
     tree = case.attached().taxonomy
-    for variant in METHODS["partition"].variants():
+    for variant in variants_of(METHODS["partition"]):
         alone = ic.METHODS["partition"](data, tree, k=case.k, **variant)
         merged = with_people(alone, tree, data.person, case.k)
         assert merged.people(data.person).min() >= case.k

@@ -7,15 +7,24 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.core.ragged import count_by_group, count_distinct, filtered_starts, list_ids, take_lists
+from incrowd.core.ragged import (
+    count_by_group,
+    count_distinct,
+    filtered_starts,
+    list_ids,
+    list_sums,
+    starts_of,
+    take_lists,
+)
 
 lists = st.lists(st.lists(st.integers(0, 9), max_size=4), max_size=6)
 entries = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9), st.integers(1, 3)), max_size=12)
 
 
 def flat(rows):
-    start = np.concatenate(([0], np.cumsum([len(row) for row in rows], dtype=np.int64)))
-    return start, np.array([value for row in rows for value in row], dtype=np.int32)
+    return starts_of([len(row) for row in rows]), np.array(
+        [value for row in rows for value in row], dtype=np.int32
+    )
 
 
 def apart(start, values):
@@ -26,6 +35,11 @@ def apart(start, values):
 def test_list_of_is_the_list_of_each_value(rows):
     start, _ = flat(rows)
     assert list_ids(start).tolist() == [number for number, row in enumerate(rows) for _ in row]
+
+
+@given(lists)
+def test_lists_are_added_up(rows):
+    assert list_sums(*flat(rows)).tolist() == [sum(row) for row in rows]
 
 
 @given(lists)

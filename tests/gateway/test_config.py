@@ -11,17 +11,16 @@ import pytest
 import yaml
 
 from incrowd.errors import BadInputError
-from incrowd.gateway.config.config import (
+from incrowd.gateway.config.config import check_against, load_config
+from incrowd.gateway.config.provider_rules import MAY_PASS
+from incrowd.gateway.config.settings import (
     Budget,
     HttpProvider,
     LinkPages,
     OffsetPages,
     Parameter,
     PostgresProvider,
-    check_against,
-    load_config,
 )
-from incrowd.gateway.config.provider_rules import MAY_PASS
 from incrowd.generalizer.policy import parse_policy
 from incrowd.generalizer.tables import load_auxiliary
 

@@ -94,7 +94,7 @@ def test_a_line_is_an_object_with_time_level_event_and_fields(event_log, lines):
 
 def test_less_important_levels_are_left_out(lines):
     event_log = EventLog("warning", lines.append)
-    for tell in (event_log.debug, event_log.info, event_log.warning, event_log.error):
+    for tell in (event_log.info, event_log.warning, event_log.error):
         tell("something")
     event_log.failure("something", failure())
     assert [line["level"] for line in logged(lines)] == ["warning", "error", "error"]

@@ -57,7 +57,7 @@ def test_headers_say_what_the_status_obliges_to():
     assert problems.method_not_allowed(["GET", "POST"]).headers == {"allow": "GET, POST"}
     assert problems.too_many_requests(1.2).headers == {"retry-after": "2"}
     assert problems.too_many_requests(0.001).headers == {"retry-after": "1"}
-    assert problems.unavailable("x", retry_after=7).headers == {"retry-after": "7"}
+    assert problems.unavailable("x").headers == {"retry-after": "1"}
     assert Problem("internal", "x").headers == {}
 
 

@@ -14,7 +14,8 @@ DAY = 86_400.0
 NOBODY = 65_534
 PRELUDE = f"""
 import os, resource, signal, sys, time
-from incrowd.generalizer.ledger.ledger import Ledger, LedgerError
+from incrowd.generalizer.ledger.ledger import Ledger
+from incrowd.generalizer.ledger.file import LedgerError
 from incrowd.generalizer.ledger.store import create_ledger
 path = sys.argv[1]
 def ledger(**options):

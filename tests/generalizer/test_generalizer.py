@@ -299,10 +299,8 @@ def test_values_stay_out_of_reprs_and_reasons():
     query = PAPER["query"] | {"Income": "$40k"}
     for minimum in (1, 2, 3):
         decision = ask(query, [Policy("Income", Fraction(minimum))])
-        shown = repr(decision) + str(decision) + decision.reason + decision.explain()
+        shown = repr(decision) + str(decision) + decision.reason
         assert not any(value in shown for value in query.values())
-    decision = ask(query)
-    assert decision.explain(show_values=True) == decision.reason + " Sent: Loan = $20k."
 
 
 @pytest.mark.parametrize(

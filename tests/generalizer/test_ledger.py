@@ -26,7 +26,7 @@ from generalizer.ledger_tools import (
 )
 from helpers import Clock
 from incrowd.errors import BadInputError
-from incrowd.generalizer.ledger.ledger import LedgerError
+from incrowd.generalizer.ledger.file import LedgerError
 
 
 @pytest.fixture

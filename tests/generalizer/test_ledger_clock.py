@@ -6,7 +6,7 @@ import pytest
 
 from generalizer.ledger_tools import DAY, make_ledger, open_ledger
 from helpers import Clock
-from incrowd.generalizer.ledger.ledger import LedgerEvents
+from incrowd.generalizer.ledger.store import LedgerEvents
 
 TTL = 90 * DAY
 

@@ -10,7 +10,7 @@ import sqlite3
 import pytest
 
 from generalizer.ledger_tools import SECRET, assert_one_line, make_ledger, marker_of, open_ledger, run, start
-from incrowd.generalizer.ledger.ledger import LedgerError
+from incrowd.generalizer.ledger.file import LedgerError
 from incrowd.generalizer.ledger.marker import SLOT, Mark, Marker, create_marker
 from incrowd.generalizer.ledger.store import trust_ledger
 

@@ -207,7 +207,7 @@ def choose_rows(values):
     strategy=st.sampled_from(STRATEGIES),
 )
 @settings(max_examples=150, deadline=None)
-def test_no_subset_of_the_queries_sent_is_below_the_demand(rows, queries, minimum, strategy):
+def test_no_subset_of_the_queries_sent_is_below_the_minimum(rows, queries, minimum, strategy):
     """For any queries, also contradicting ones; what was sent may be sent again."""
     ladders = {"b": {value: (value // 2,) for value in range(4)}}
     domains = {"a": range(2), "b": range(4), "c": range(2)}

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import reference_mdav as naive
 from golden import GOLDEN
-from incrowd.kernels.likeness import UNIT, Categories, distances, taken, weights
+from incrowd.kernels.likeness import UNIT, distances, taken, weights
+from incrowd.taxonomy.meaning import Categories
 from strategies import taxonomy_of, trees
 
 PAPER = GOLDEN["microaggregation"]

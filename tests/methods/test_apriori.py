@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 import reference_apriori
 from golden import GOLDEN
 from incrowd.auditing.itemsets import rare_itemsets
+from incrowd.core.classes import WITHHELD
 from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError
 from incrowd.methods.apriori.method import apriori
-from incrowd.methods.classes import WITHHELD
 from incrowd.metrics.losses import measure_losses
 from incrowd.taxonomy import balanced
 from strategies import Case, cases, in_names, large_cases

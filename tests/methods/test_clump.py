@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import reference
 import reference_clump as naive
 from golden import GOLDEN
+from incrowd.core.classes import WITHHELD
 from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError
-from incrowd.methods.classes import WITHHELD
 from incrowd.methods.clump.method import clump
 from incrowd.methods.partition.method import partition
 from incrowd.metrics.losses import measure_losses

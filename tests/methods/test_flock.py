@@ -19,10 +19,10 @@ import incrowd as ic
 import reference
 import reference_clump
 import reference_flock as naive
+from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError
 from incrowd.logs.synth.generate import write_log
-from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.methods.flock.method import flock
 from incrowd.metrics.losses import Losses, measure_losses
 from incrowd.taxonomy import Attached, attach, balanced

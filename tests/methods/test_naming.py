@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import incrowd as ic
 from incrowd.auditing.owners import alternatives
+from incrowd.core.classes import WITHHELD
 from incrowd.core.transactions import Transactions
-from incrowd.methods.meaning import meaning_of
 from incrowd.methods.naming import NOTHING, Copies, classes_of, rule_for
-from incrowd.methods.registry import WITHHELD
 from incrowd.release.rows import entries_of
 from incrowd.taxonomy import attach
+from incrowd.taxonomy.meaning import meaning_of
 from strategies import taxonomy_of
 
 SECRET_QUERY, SECRET_CONCEPT = "17 quagglewick lane", "leprosy"

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 import reference
 from golden import GOLDEN
+from incrowd.core.classes import WITHHELD
 from incrowd.core.transactions import Transactions
-from incrowd.methods.registry import METHODS, WITHHELD
+from incrowd.methods.registry import METHODS
 from incrowd.metrics.losses import measure_losses
 from incrowd.taxonomy import attach, balanced
 from strategies import Case, cases, in_names, large_cases, taxonomy_of

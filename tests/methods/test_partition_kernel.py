@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import reference
 from incrowd.kernels.arrays import Rows, Tree, compact, leaf_rows, tree_arrays
-from incrowd.methods.partition.kernel import CLOSED, Groups, split_rows, whole
+from incrowd.kernels.generalize import Groups
+from incrowd.methods.partition.kernel import CLOSED, split_rows, whole
 from strategies import Case, cases, children_of, large_cases, taxonomy_of, trees
 
 

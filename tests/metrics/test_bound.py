@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import incrowd as ic
 import reference_clump as naive
+from incrowd.core.classes import Classes
 from incrowd.errors import BadInputError
-from incrowd.methods.classes import Classes
 from incrowd.metrics import Bound, bound_of, lower_bound, measure_losses
 from incrowd.metrics import bound as bound_module
 from incrowd.release.files.manifest import BoundFigures

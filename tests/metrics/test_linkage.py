@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from incrowd.core.classes import WITHHELD
 from incrowd.errors import BadInputError
-from incrowd.methods.classes import WITHHELD
 from incrowd.metrics.linkage import QueryRows, count_queries, record_linkage
 
 

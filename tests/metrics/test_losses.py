@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import reference
 from golden import GOLDEN
-from incrowd.methods.registry import METHODS, Classes
+from incrowd.core.classes import Classes
+from incrowd.methods.registry import METHODS
 from incrowd.metrics import Losses, measure_losses
 from strategies import Case, cases, large_cases
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from golden import GOLDEN
+from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError
 from incrowd.kernels.arrays import leaf_rows
-from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.methods.registry import METHODS
 from incrowd.metrics.patterns import (
     Pattern,

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers import digest_of
 from incrowd.release.files import parts
-from incrowd.release.files.digest import Digest, digest_of, digest_of_table
+from incrowd.release.files.digest import Digest, digest_of_table
 from incrowd.release.files.parts import read_part
 from incrowd.release.files.records import RECORDS_SCHEMA, RecordTable
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from incrowd.methods.classes import WITHHELD, Classes
+from incrowd.core.classes import WITHHELD, Classes
 from incrowd.release import rows as records_module
 from incrowd.release.files import records as module
 from incrowd.release.files.records import RECORDS_SCHEMA, RecordTable, write_parquet

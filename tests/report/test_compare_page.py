@@ -7,10 +7,11 @@ import pytest
 
 from browser import drawn_charts, opened
 from incrowd.core.claims import Kind
-from incrowd.jobs.runs import Run
-from incrowd.report.compare_charts import CHARTS, SHAPES, chart_rows, charts
+from incrowd.jobs.compare import Run
+from incrowd.report.compare_charts import SHAPES, chart_rows, charts
 from incrowd.report.compare_page import render_comparison
 
+CHARTS = ("ggd", "ncp", "kept", "trade", "recall", "sdist", "loss", "linkage", "time")
 KINDS = {"partition": "k-anonymity", "apriori:m=2": "k^m-anonymity", "suppress": "none"}
 KS = (2, 5, 10)
 LARGEST = 5_000_000

@@ -22,9 +22,11 @@ from helpers import until
 from incrowd.spark.session import kernels_place
 
 __all__ = [
+    "LITTLE_DATA",
     "SPARK_CLASS",
     "Cluster",
     "cluster",
+    "configure",
     "environment",
     "events_of",
     "holding_kernels",
@@ -35,6 +37,12 @@ __all__ = [
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 SECONDS = 600
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # for short jobs on few cores
+# Compiling and planning anew takes longer than so little data; the cluster's first test has them as usual.
+LITTLE_DATA = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 Found = TypeVar("Found")
 
 
@@ -80,11 +88,10 @@ def children_of(pid: int) -> list[int]:
     return [int(one) for thread in threads for one in thread.read_text(encoding="utf-8").split()]
 
 
-@contextmanager
-def cluster(directory: Path, *, workers: int = 2, **settings: str) -> Iterator[Cluster]:
-    """Start a master and workers, with Spark's settings; end them by their process ids."""
-    (directory / "conf").mkdir(parents=True)
-    (directory / "events").mkdir()
+def configure(directory: Path, **settings: str) -> None:
+    """Write Spark's settings for the jobs that are started from now on."""
+    (directory / "conf").mkdir(parents=True, exist_ok=True)
+    (directory / "events").mkdir(exist_ok=True)
     usual = {
         "spark.executor.memory": "700m",
         "spark.driver.memory": "600m",
@@ -100,6 +107,12 @@ def cluster(directory: Path, *, workers: int = 2, **settings: str) -> Iterator[C
     }
     lines = [f"{name} {value}" for name, value in (usual | settings).items()]
     (directory / "conf" / "spark-defaults.conf").write_text("\n".join(lines), encoding="utf-8")
+
+
+@contextmanager
+def cluster(directory: Path, *, workers: int = 2) -> Iterator[Cluster]:
+    """Start a master and workers; end them by their process ids."""
+    configure(directory)
     started: list[subprocess.Popen[bytes]] = []
     try:
         name = "org.apache.spark.deploy.master.Master"
@@ -200,5 +213,5 @@ def above(pid: int) -> list[int]:
 
 def events_of(running: Cluster) -> list[dict[str, Any]]:
     """Return Spark's own account of the last job."""
-    (path,) = (running.directory / "events").iterdir()
+    path = max((running.directory / "events").iterdir(), key=lambda file: file.stat().st_mtime)
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

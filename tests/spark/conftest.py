@@ -19,10 +19,6 @@ SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "3",
-    # Compiling and planning anew takes longer than so little data; the cluster's tests have them as usual.
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # Small files are cut into several blocks, as large ones are.
     "spark.sql.files.maxPartitionBytes": "64k",
     "spark.sql.files.openCostInBytes": "1k",
@@ -42,9 +38,11 @@ def java():
 
 @pytest.fixture(scope="session")
 def spark(java):  # noqa: ARG001 - it skips
-    from incrowd.spark.session import session  # noqa: PLC0415 - only where Spark is installed
+    from cluster import LITTLE_DATA  # noqa: PLC0415 - only where Spark is installed
+
+    from incrowd.spark.session import session  # noqa: PLC0415
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Spark's own
-        with session("local[2]", SETTINGS) as running:
+        with session("local[2]", LITTLE_DATA | SETTINGS) as running:
             yield running

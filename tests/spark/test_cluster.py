@@ -9,7 +9,17 @@ import subprocess
 
 import pyarrow.parquet as pq
 import pytest
-from cluster import SPARK_CLASS, cluster, environment, events_of, holding_kernels, run_on, wait_for
+from cluster import (
+    LITTLE_DATA,
+    SPARK_CLASS,
+    cluster,
+    configure,
+    environment,
+    events_of,
+    holding_kernels,
+    run_on,
+    wait_for,
+)
 from test_engine import records
 
 from cli.helpers import call, refused
@@ -55,9 +65,15 @@ def what_happened(running):
     return good, lost, again
 
 
+@pytest.fixture(scope="module")
+def running(java, tmp_path_factory):  # noqa: ARG001 - it skips
+    """A cluster for the tests of this file, in their order: the last one takes a worker from it."""
+    with cluster(tmp_path_factory.mktemp("cluster")) as started:
+        yield started
+
+
 @pytest.mark.slow
-@pytest.mark.usefixtures("java")
-def test_many_lines_with_an_executor_killed_give_the_local_release(tmp_path):
+def test_many_lines_with_an_executor_killed_give_the_local_release(running, tmp_path):
     log = tmp_path / "log.tsv"
     write_log(log, lines=LINES, seed=8, people="all")
     run_job(Options(log, tmp_path / "local", 5, method="partition"), Quiet())
@@ -65,17 +81,17 @@ def test_many_lines_with_an_executor_killed_give_the_local_release(tmp_path):
         "spark.incrowd.shard": str(SHARD),
         "spark.driver.maxResultSize": "4m",  # Spark stops a job that brings more than that to its driver
     }
-    with cluster(tmp_path / "cluster", **settings) as running:
-        with (
-            holding_kernels() as go_on,
-            run_on(running, log, "--out", tmp_path / "out", "--k", 5, "--method", "partition") as job,
-        ):
-            executor, _ = a_shard_runs(running)
-            os.kill(executor, signal.SIGKILL)
-            go_on()
-            out, errors = job.communicate()
-        assert job.returncode == 0, errors
-        good, lost, again = what_happened(running)
+    configure(running.directory, **settings)
+    with (
+        holding_kernels() as go_on,
+        run_on(running, log, "--out", tmp_path / "out", "--k", 5, "--method", "partition") as job,
+    ):
+        executor, _ = a_shard_runs(running)
+        os.kill(executor, signal.SIGKILL)
+        go_on()
+        out, errors = job.communicate()
+    assert job.returncode == 0, errors
+    good, lost, again = what_happened(running)
     assert lost  # the kill happened while a task worked,
     assert again  # it was tried again,
     assert len(good) >= 2  # and both workers worked
@@ -84,28 +100,26 @@ def test_many_lines_with_an_executor_killed_give_the_local_release(tmp_path):
     assert said["input"]["lines"] == LINES + 1
     assert said["peak_rss_mb"] < 700
     assert records(tmp_path / "out").equals(pq.read_table(tmp_path / "local" / "records.parquet"))
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["cluster", "local", "log.tsv", "out"]
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["local", "log.tsv", "out"]
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("java")
-def test_a_worker_lost_for_good_leaves_a_whole_release_or_none(tmp_path):
+def test_a_worker_lost_for_good_leaves_a_whole_release_or_none(running, tmp_path):
     log = tmp_path / "log.tsv"
     write_log(log, lines=20_000, seed=9, people="all")
     run_job(Options(log, tmp_path / "local", 5, method="flock"), Quiet())
-    settings = {"spark.incrowd.shard": "20000"}
-    with cluster(tmp_path / "cluster", **settings) as running:
-        with (
-            holding_kernels() as go_on,
-            run_on(running, log, "--out", tmp_path / "out", "--k", 5, "--method", "flock") as job,
-        ):
-            executor, worker = a_shard_runs(running)
-            os.kill(worker, signal.SIGKILL)
-            os.kill(executor, signal.SIGKILL)
-            assert not (tmp_path / "out").exists()
-            go_on()
-            _, errors = job.communicate()
-        assert [process.poll() is None for process in running.workers].count(True) == 1
+    configure(running.directory, **LITTLE_DATA, **{"spark.incrowd.shard": "20000"})
+    with (
+        holding_kernels() as go_on,
+        run_on(running, log, "--out", tmp_path / "out", "--k", 5, "--method", "flock") as job,
+    ):
+        executor, worker = a_shard_runs(running)
+        os.kill(worker, signal.SIGKILL)
+        os.kill(executor, signal.SIGKILL)
+        assert not (tmp_path / "out").exists()
+        go_on()
+        _, errors = job.communicate()
+    assert [process.poll() is None for process in running.workers].count(True) == 1
     if job.returncode == 0:
         assert records(tmp_path / "out").equals(pq.read_table(tmp_path / "local" / "records.parquet"))
     else:
@@ -133,8 +147,10 @@ def test_spark_submit_runs_the_same_command(tmp_path):
         log,
         "--k",
         "5",
+        "--method",
+        "partition",
     ]
-    (tmp_path / "cluster" / "conf").mkdir(parents=True)
+    configure(tmp_path / "cluster", **LITTLE_DATA)
     done = subprocess.run(
         [*submit, "--engine", "spark", "--out", tmp_path / "out"],
         capture_output=True,
@@ -143,7 +159,7 @@ def test_spark_submit_runs_the_same_command(tmp_path):
         env=environment(tmp_path / "cluster"),
     )
     assert done.returncode == 0, done.stderr
-    run_job(Options(log, tmp_path / "local", 5), Quiet())
+    run_job(Options(log, tmp_path / "local", 5, method="partition"), Quiet())
     assert records(tmp_path / "out").equals(pq.read_table(tmp_path / "local" / "records.parquet"))
 
 

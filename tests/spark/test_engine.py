@@ -21,11 +21,13 @@ from incrowd.logs.synth.generate import write_log
 from incrowd.release.private_map import read_map
 from incrowd.spark import collected as spark_collected
 from incrowd.spark import release as spark_release
+from incrowd.spark import run as spark_run
+from incrowd.spark.people import WithPeople
 from incrowd.spark.reading.lines import read_lines
 from incrowd.spark.run import run_spark_job
 from incrowd.spark.session import check_java
 
-SHARD = 40
+SHARD = 80  # smaller than the log of 4,000 lines: its parts are split on Spark
 
 
 def records(directory: Path) -> pa.Table:
@@ -37,7 +39,7 @@ def records(directory: Path) -> pa.Table:
     )
 
 
-def on_both(path: Path, where: Path, shard=SHARD, **options):
+def on_both(path: Path, where: Path, shard=None, **options):
     """Run a job on both engines; return both outcomes as JSON, and check that the releases are the same."""
     options = {"k": 4, "method": "partition", **options}
     (where / "spark").mkdir()
@@ -52,7 +54,9 @@ def on_both(path: Path, where: Path, shard=SHARD, **options):
     assert [file.name for file in ours] == [file.name for file in theirs]
     for own, other in zip(ours, theirs, strict=True):
         assert own.name == "records.parquet" or own.read_bytes() == other.read_bytes()
-    assert audit(where / "spark/out").confirmed
+    audited, same = (audit(where / name / "out") for name in ("spark", "local"))
+    assert audited.as_dict() == same.as_dict()
+    assert not audited.problems
     assert list(found) == list(local)
     for name in local.keys() - {"loss", "seconds", "peak_rss_mb", "out", "rejected"}:
         assert found[name] == local[name]
@@ -91,7 +95,7 @@ def few_lines(tmp_path_factory):
 
 @pytest.mark.usefixtures("spark")
 def test_a_log_gives_the_same_release_and_the_same_rejects(log, tmp_path):
-    found, _ = on_both(log, tmp_path, keep_rejected=True)
+    found, _ = on_both(log, tmp_path, shard=SHARD, keep_rejected=True)
     assert found["rejected"]["by_reason"] == {
         "2 fields, not 5": 1,
         "unparsable time": 1,
@@ -104,7 +108,7 @@ def test_a_log_gives_the_same_release_and_the_same_rejects(log, tmp_path):
 
 @pytest.mark.usefixtures("spark")
 def test_flock_gives_the_same_release_and_the_local_audit_reads_it(few_lines, tmp_path):
-    on_both(few_lines, tmp_path, method="flock", shard=None, text_forms=("jsonl", "csv", "dat"))
+    on_both(few_lines, tmp_path, method="flock", text_forms=("jsonl", "csv", "dat"))
     assert audit(tmp_path / "spark/out").holds
     (tmp_path / "spark/out/records.parquet/more.parquet").write_bytes(b"")
     assert not audit(tmp_path / "spark/out").holds
@@ -155,8 +159,92 @@ def test_baskets(tmp_path):
     lines = [" ".join(str((i * j) % 17) for j in range(1, 2 + i % 5)) for i in range(500)]
     lines[7] = ""
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    found, _ = on_both(path, tmp_path, parameters={"publish": "bag"})
+    found, _ = on_both(path, tmp_path, parameters={"publish": "bag"}, private_map="map")
     assert found["withheld"] == 1
+    assert read_map(tmp_path / "spark/map") == read_map(tmp_path / "local/map")
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_private_map_of_several_files_of_baskets_is_refused(tmp_path):
+    (tmp_path / "baskets").mkdir()
+    for name in ("a.dat", "b.dat"):
+        (tmp_path / "baskets" / name).write_text("1 2\n1 3\n2 3\n", encoding="utf-8")
+    job = Options(tmp_path / "baskets", tmp_path / "out", 2, private_map=tmp_path / "map")
+    with pytest.raises(BadInputError, match="give one file, or drop --private-map"):
+        run_spark_job(job, Quiet())
+    assert [one.name for one in tmp_path.iterdir()] == ["baskets"]
+
+
+@pytest.fixture(scope="module")
+def sessions(tmp_path_factory):
+    """Ten users with two or three sessions each; all sessions that speak of yachts are one user's, and one holds nothing."""
+    path = tmp_path_factory.mktemp("sessions") / "sessions.csv"
+    lines = ["user,time,query"]
+    for user in range(10):
+        for visit in range(3):
+            said = ("dog cat", "car", "horse bread")[(user + visit) % 3] if user else "yacht sail"
+            lines.append(f"u{user},{100_000 * visit},{said}")
+            lines.append(
+                f"u{user},{100_000 * visit + 1_800},{said if visit else ''}"
+            )  # the gap is not longer
+    lines += [f"u0,{900_000 + 10_000 * visit},yacht" for visit in range(4)]
+    lines += ["u1,2000000,", "u1,2001801,bread", "u1,2001801,bread"]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.usefixtures("spark")
+def test_sessions_give_the_same_release_and_k_counts_people(sessions, tmp_path):
+    found, _ = on_both(
+        sessions, tmp_path, k=3, shard=None, unit="session:30m", items="terms", taxonomy="balanced:2",
+        private_map="map",
+    )  # fmt: skip
+    assert (found["records_in"], found["withheld"]) == (36, 1)
+    assert found["people_min"] >= 3
+    assert found["claim"]["distinct"] == "people"
+    assert found["account"][-1].startswith("Merged ")
+    assert read_map(tmp_path / "spark/map") == read_map(tmp_path / "local/map")
+    out, private_map = tmp_path / "spark/out", tmp_path / "spark/map"
+    held = {"original": sessions, "private_map": private_map, "columns": None, "taxonomy": None}
+    assert audit_release(out, **held, memory="1GB", listener=Quiet()).confirmed
+
+
+@pytest.mark.usefixtures("spark")
+def test_sessions_counted_as_records_are_said_to_be_so(sessions, tmp_path):
+    found, _ = on_both(
+        sessions, tmp_path, k=3, unit="session:30m", items="terms", taxonomy="balanced:2", distinct="records"
+    )
+    assert found["people_min"] == 1
+    assert found["claim"]["distinct"] == "records"
+
+
+@pytest.mark.usefixtures("spark")
+def test_classes_of_k_sessions_of_fewer_people_are_not_published(sessions, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        spark_run, "with_people_on_spark", lambda made, *_, **__: WithPeople(made.drop("place"))
+    )
+    job = Options(
+        sessions,
+        tmp_path / "out",
+        3,
+        method="partition",
+        unit="session:30m",
+        items="terms",
+        taxonomy="balanced:2",
+    )
+    with pytest.raises(ClaimError, match="shared by fewer than 3 different people"):
+        run_spark_job(job, Quiet())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("spark")
+def test_k_sessions_of_fewer_people_are_not_enough(tmp_path):
+    path = tmp_path / "two.csv"
+    lines = (f"u{row % 2},{10_000 * row},dog" for row in range(8))
+    path.write_text("\n".join(["user,time,query", *lines]) + "\n", encoding="utf-8")
+    with pytest.raises(BadInputError, match="k must be at most 2, the number of people who have anything"):
+        run_spark_job(Options(path, tmp_path / "out", 3, unit="session:30m"), Quiet())
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.usefixtures("spark")
@@ -195,7 +283,7 @@ def test_files_are_read_as_one_log_and_rejects_name_their_file(spark, log, tmp_p
     (tmp_path / "parts/b.tsv").write_bytes(lines[0] + b"".join(lines[2000:]))
     whole = run_job(Options(log, tmp_path / "whole", 4, method="partition"), Quiet())
     job = Options(tmp_path / "parts/*.tsv", tmp_path / "out", 4, method="partition")
-    found = run_spark_job(job, Quiet(), shard=SHARD).as_dict()
+    found = run_spark_job(job, Quiet()).as_dict()
     assert records(tmp_path / "out").equals(records(tmp_path / "whole"))
     assert found["input"]["lines"] == whole.made.summary["lines"] + 1
     said = [json.loads(line) for line in Path(found["rejected"]["file"]).read_text().splitlines()]
@@ -239,7 +327,6 @@ def test_without_its_private_map_nothing_is_published_and_what_lies_between_step
     ("options", "line"),
     [
         ({"method": "clump"}, "method clump is for the local engine only"),
-        ({"unit": "session:30m"}, "unit session:30m is for the local engine only"),
         ({"encoding": "gbk"}, "--encoding gbk is for the local engine only"),
         ({"k": 1}, "k must be at least 2"),
     ],

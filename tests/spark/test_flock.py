@@ -34,7 +34,7 @@ from incrowd.spark.flock import units as flock_units
 from incrowd.spark.work import Work
 from incrowd.taxonomy import Attached, attach, balanced
 
-Published = dict[int, tuple[list[int], list[int]]]
+Published = dict[int, tuple[int, list[int], list[int]]]
 
 
 def frame(session: SparkSession, data: Attached, order: list[int] | None = None) -> DataFrame:
@@ -50,7 +50,10 @@ def frame(session: SparkSession, data: Attached, order: list[int] | None = None)
 def locally(data: Attached, **parameters: Any) -> Published:
     classes = local.flock(data.transactions, data.taxonomy, **parameters)
     parts = [slice(*classes.start[c : c + 2]) for c in range(len(classes))]
-    bags = [(classes.nodes[part].tolist(), classes.counts[part].tolist()) for part in parts]
+    bags = [
+        (number, classes.nodes[part].tolist(), classes.counts[part].tolist())
+        for number, part in enumerate(parts)
+    ]
     return {row: bags[c] for row, c in enumerate(classes.of_row.tolist()) if c >= 0}
 
 
@@ -59,8 +62,9 @@ def on_cluster(rows: DataFrame, data: Attached, work: Any, **parameters: Any) ->
         rows, tree_arrays(data.taxonomy), data.taxonomy, work=str(work), **parameters
     ).toArrow()
     assert len(set(made.column("row").to_pylist())) == len(made)
-    lines = zip(*(made.column(name).to_pylist() for name in ("row", "nodes", "counts")), strict=True)
-    return {row: (nodes, counts) for row, nodes, counts in lines}
+    columns = (made.column(name).to_pylist() for name in ("row", "place", "nodes", "counts"))
+    number = {place: number for number, place in enumerate(sorted(set(made.column("place").to_pylist())))}
+    return {row: (number[place], nodes, counts) for row, place, nodes, counts in zip(*columns, strict=True)}
 
 
 def set_sizes(patch: pytest.MonkeyPatch, **sizes: int) -> None:

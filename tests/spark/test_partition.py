@@ -34,14 +34,17 @@ def on_spark(spark, path, data, tree, **how):
     rows = Work(spark, path).table(table, "rows.parquet").repartition(3)
     found = partition_on_spark(rows, tree_arrays(tree), tree, work=str(path / "work"), **how).toArrow()
     found = found.sort_by("row").to_pydict()
-    return list(zip(found["row"], found["nodes"], found["counts"], strict=True))
+    number = {place: number for number, place in enumerate(sorted(set(found["place"])))}
+    classes = [number[place] for place in found["place"]]
+    return list(zip(found["row"], classes, found["nodes"], found["counts"], strict=True))
 
 
 def on_this_machine(data, tree, **how):
     classes = partition(data, tree, **how)
     spans = [slice(classes.start[own], classes.start[own + 1]) for own in classes.of_row]
     return [
-        (row, classes.nodes[span].tolist(), classes.counts[span].tolist()) for row, span in enumerate(spans)
+        (row, classes.of_row[row], classes.nodes[span].tolist(), classes.counts[span].tolist())
+        for row, span in enumerate(spans)
     ]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import functions as f
 
 import incrowd as ic
 from incrowd.auditing.audit import Figured, audit
@@ -31,7 +32,12 @@ ROWS = [["1", "2"], ["1", "3"], ["1", "2", "2"], ["7"], ["7", "8"], ["8"], ["9"]
 @pytest.fixture
 def written(spark, tmp_path):
     """Write a release of the local engine's in two parts; return it with what it was made from."""
-    data = ic.Transactions.from_rows(ROWS)
+    return in_two_parts(spark, tmp_path)
+
+
+def in_two_parts(spark, tmp_path, people=None):
+    """Write a release; `people` says whose each row is, where one person may have several."""
+    data = ic.Transactions.from_rows(ROWS, people=people)
     release = ic.anonymize(data, ic.balanced(data, 2), method="partition", k=2)
     release.write(tmp_path / "out")
     whole = tmp_path / "out/records.parquet"
@@ -52,10 +58,11 @@ def written(spark, tmp_path):
     owned = SparkOriginals(
         work,
         whole,
-        work.table(pa.table({"row": number, **own}), "rows.parquet"),
+        work.table(pa.table({"row": number, "person": data.person.astype(int), **own}), "rows.parquet"),
         release.taxonomy,
         work.table(pa.table({"row": number, **where}), "where.parquet"),
         release.entries.named.renamed,
+        has_sessions=people is not None,
     )
     return tmp_path / "out", owned, release.figured()
 
@@ -193,6 +200,15 @@ def test_two_rows_of_one_owner_are_found(written):
     assert_found(
         (directory, replace(owned, places=twice), figured), "not every published row has exactly one owner"
     )
+
+
+def test_records_that_one_person_shares_with_herself_are_found(spark, tmp_path):
+    directory, owned, figured = in_two_parts(spark, tmp_path, people=list("abcdeefg"))
+    assert audited(directory, owned, figured).confirmed
+    hers = replace(owned, rows=owned.rows.withColumn("person", f.lit(0)))
+    assert_found((directory, hers, figured), "shared by fewer than 2 different people")
+    lost = replace(owned, rows=owned.rows.where("person < 3"))
+    assert_found((directory, lost, figured), "exactly one owner")
 
 
 def test_it_knows_no_method_and_no_kernel():

@@ -12,8 +12,7 @@ import reference
 from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError
 from incrowd.taxonomy import Attached, attach, balanced, read_taxonomy
-from incrowd.taxonomy.sources.wordnet import wordnet_tree
-from incrowd.text.lexicon import lexicon
+from incrowd.taxonomy.sources.wordnet import lexicon, wordnet_tree
 from strategies import cases, fragments, taxonomy_of
 
 ANIMALS = {"animal": ["dog", "cat"], "dog": ["pug", "hound"]}

@@ -8,8 +8,8 @@ import pytest
 
 from incrowd.errors import BadInputError
 from incrowd.taxonomy.check import check_file
-from incrowd.taxonomy.concepts import Knowledge
 from incrowd.taxonomy.sources.odp import is_odp, parse_odp
+from incrowd.text.concepts import Knowledge
 
 HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <RDF xmlns:r="http://www.w3.org/TR/RDF/" xmlns:d="http://purl.org/dc/elements/1.0/" xmlns="http://dmoz.org/rdf/">

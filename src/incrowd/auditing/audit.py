@@ -23,12 +23,13 @@ from incrowd.auditing.itemsets import rare_itemsets
 from incrowd.auditing.labels import Written
 from incrowd.auditing.manifest import check_manifest
 from incrowd.auditing.noisy_list import audit_list
-from incrowd.auditing.owners import Originals, Owners, check_originals, count_people
+from incrowd.auditing.owners import Owners, check_originals, count_people
 from incrowd.auditing.result import Audit
 from incrowd.auditing.taxonomy import PublishedTree, check_taxonomy
 from incrowd.core.claims import LEAST_K
 from incrowd.core.promises import Settings
 from incrowd.core.rounding import at_least, four_digits
+from incrowd.core.types import Progress
 from incrowd.errors import ClaimError
 from incrowd.release.files.digest import Digest
 from incrowd.release.files.exports import text_of
@@ -44,10 +45,8 @@ from incrowd.release.files.parts import PART_NAME, Part, part_files, read_part, 
 from incrowd.release.files.records import Label, Record
 
 __all__ = [
-    "Audit",
     "Figured",
     "MapParts",
-    "Originals",
     "audit",
 ]
 
@@ -88,7 +87,7 @@ def audit(
     people: Sequence[object] | None = None,
     measure: Measure | None = None,
     map_parts: MapParts | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Audit:
     """Recount a release from its files.
 

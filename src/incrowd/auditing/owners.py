@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Protocol
@@ -22,10 +22,11 @@ from incrowd.auditing.labels import (
 from incrowd.auditing.relations import Bag, Generalizing, Relation, Standing, count_holders, count_typists
 from incrowd.auditing.result import Audit
 from incrowd.core.transactions import Transactions
+from incrowd.core.types import Progress
 from incrowd.release.files.records import Label, Record
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["Originals", "Owners", "bag_of", "check_originals", "count_people"]
+__all__ = ["Originals", "Owners", "bag_of", "check_originals", "count_people", "require_people"]
 
 ROWS_A_BATCH = 16_384
 
@@ -55,7 +56,7 @@ class Owners(Protocol):
         node_of: Mapping[Label, int],
         relation: Relation,
         result: Audit,
-        progress: Callable[[int, int], None],
+        progress: Progress,
     ) -> None:
         """Hold every published row against its owner's original."""
 
@@ -106,7 +107,7 @@ class Originals:
         node_of: Mapping[Label, int],
         relation: Relation,
         result: Audit,
-        progress: Callable[[int, int], None],
+        progress: Progress,
     ) -> None:
         """Hold every published row against its owner's original."""
         holds, record_of_row = relation.holds, written.record_of_row
@@ -119,7 +120,7 @@ class Originals:
 
 
 def check_originals(
-    written: Written, originals: Owners, result: Audit, *, progress: Callable[[int, int], None]
+    written: Written, originals: Owners, result: Audit, *, progress: Progress
 ) -> dict[Label, int] | None:
     """Check that every row belongs to exactly one owner and stands for what the owner has.
 
@@ -160,19 +161,9 @@ def count_people(written: Written, people: Sequence[object], result: Audit) -> N
     """Count the different people behind equal records, and hold the claim against them where it speaks of people."""
     claim = result.claim
     sharing = Counter(record for record, _ in set(zip(written.record_of_row, people, strict=True)))
-    result.people_min = min(sharing.values(), default=0)
-    if claim.distinct != "people":
-        return
-    if claim.kind == "k-anonymity":
-        with result.checking(
-            f"each distinct record is shared by at least {result.people_min:,} different people"
-        ):
-            rare = sum(number < claim.least for number in sharing.values())
-            result.require(
-                wrong=bool(rare),
-                problem=f"{rare:,} distinct records are shared by fewer than {claim.k} different people",
-            )
-    if claim.kind == "k^m-anonymity" and claim.m is not None:
+    rare = sum(number < claim.least for number in sharing.values())
+    require_people(min(sharing.values(), default=0), rare, result)
+    if claim.distinct == "people" and claim.kind == "k^m-anonymity" and claim.m is not None:
         with result.checking(
             f"every set of at most {claim.m} labels belongs to at least {claim.k:,} different people"
         ):
@@ -184,6 +175,17 @@ def count_people(written: Written, people: Sequence[object], result: Audit) -> N
             result.require(
                 wrong=bool(rare),
                 problem=f"{rare:,} sets of at most {claim.m} labels belong to fewer than {claim.k} people",
+            )
+
+
+def require_people(least: int, rare: int, result: Audit) -> None:
+    """Hold the claim against the least number of different people who share a record, and how many records fewer than k share."""
+    result.people_min = least
+    if result.claim.distinct == "people" and result.claim.kind == "k-anonymity":
+        with result.checking(f"each distinct record is shared by at least {least:,} different people"):
+            result.require(
+                wrong=bool(rare),
+                problem=f"{rare:,} distinct records are shared by fewer than {result.claim.k} different people",
             )
 
 
@@ -266,11 +268,10 @@ def bag_of(record: Record, node_of: Mapping[Label, int]) -> Bag:
 def _original_bags(originals: Originals) -> Iterator[list[tuple[int, int]]]:
     """Yield each owner's bag as (leaf node, count) pairs."""
     data, tree = originals.transactions, originals.taxonomy
-    assert tree.item_leaf is not None  # noqa: S101 - the caller grounds the tree
     for first in range(0, len(data), ROWS_A_BATCH):
         bounds = data.indptr[first : first + ROWS_A_BATCH + 1]
         part = slice(int(bounds[0]), int(bounds[-1]))
-        nodes = tree.leaf_nodes[tree.item_leaf[data.items[part]]].tolist()
+        nodes = tree.leaves_of(data.items[part]).tolist()
         pairs = list(zip(nodes, data.counts[part].tolist(), strict=True))
         ends = (bounds - bounds[0]).tolist()
         yield from (pairs[a:b] for a, b in pairwise(ends))

@@ -189,7 +189,7 @@ def count_typists(queries: AbstractSet[str], events: QueryEvents, person: Sequen
 
 def count_holders(nodes: AbstractSet[int], transactions: Transactions, taxonomy: Taxonomy) -> dict[int, int]:
     """Count the different people who have an item at or below each node; 0 for a node without people."""
-    assert taxonomy.item_leaf is not None  # noqa: S101 - the caller grounds the tree
+    assert taxonomy.item_leaf is not None  # noqa: S101 - the caller attached the items
     above: list[frozenset[int]] = []  # the wanted nodes above each node, itself included; parents come first
     for node, parent in enumerate(taxonomy.parent.tolist()):
         upper = above[parent] if parent >= 0 else frozenset()

@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from incrowd.auditing.result import Audit
+from incrowd.core.clean import clean_texts
 from incrowd.core.promises import Texts
 from incrowd.release.files.nodes import TAXONOMY_SCHEMA, sorted_table
 from incrowd.release.files.parts import same_schema
 from incrowd.release.files.records import Label, write_parquet
 from incrowd.taxonomy.sources.wordnet import wordnet_tree
-from incrowd.text.clean import clean_texts
 
 __all__ = ["PublishedTree", "check_taxonomy", "hidden_in", "write_taxonomy"]
 

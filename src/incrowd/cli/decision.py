@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-from incrowd.generalizer.generalizer import Decision
+from incrowd.generalizer.decision import Decision
 from incrowd.generalizer.policy import Policy
 from incrowd.generalizer.schema import text_of
 from incrowd.report.console import plain_console

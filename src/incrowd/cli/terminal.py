@@ -22,7 +22,7 @@ from incrowd.report.html import share
 from incrowd.report.visible import visible
 
 if TYPE_CHECKING:
-    from incrowd.auditing.audit import Audit
+    from incrowd.auditing.result import Audit
     from incrowd.jobs.run import Outcome
     from incrowd.release.files.manifest import Manifest
     from incrowd.release.files.noisy_list import ListManifest

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, check_least
 
 __all__ = ["LEAST_K", "MOST_DELTA", "MOST_EPS", "Claim", "Distinct", "Kind", "Promise", "SpeaksOf", "check_k"]
 
@@ -48,8 +48,7 @@ def check_k(k: object) -> int:
     if not re.fullmatch(r"-?[0-9]{1,18}", str(k)):
         raise BadInputError(f"k must be an integer (got '{k}')")
     number = int(str(k))
-    if number < LEAST_K:
-        raise BadInputError(f"k must be at least {LEAST_K} (got {number})")
+    check_least("k", number, LEAST_K)
     return number
 
 

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from incrowd.core.types import Bools, Ints, Ints64
 
-__all__ = ["GroupedCounts", "count_by_group", "count_distinct", "filtered_starts", "list_ids", "take_lists"]
+__all__ = [
+    "GroupedCounts",
+    "count_by_group",
+    "count_distinct",
+    "filtered_starts",
+    "list_ids",
+    "list_sums",
+    "starts_of",
+    "take_lists",
+]
 
 
 class GroupedCounts(NamedTuple):
@@ -19,29 +29,39 @@ class GroupedCounts(NamedTuple):
     times: Ints64
 
 
+def starts_of(lengths: Ints | Bools | Sequence[int]) -> Ints64:
+    """Return the start of each list, given their lengths, and at last where the last one ends."""
+    return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+
+
 def list_ids(start: Ints64) -> Ints64:
     """Return the index of the list that each value is in."""
     return np.repeat(np.arange(len(start) - 1, dtype=np.int64), np.diff(start))
 
 
+def list_sums(start: Ints64, values: Ints | Bools) -> Ints64:
+    """Return the sum of the values of each list."""
+    return np.diff(starts_of(values)[start])
+
+
 def filtered_starts(start: Ints64, keep: Bools) -> Ints64:
     """Return the start of each list after the values that are not kept were removed."""
-    return np.concatenate(([0], np.cumsum(keep, dtype=np.int64)))[start]
+    return starts_of(keep)[start]
 
 
 def take_lists(start: Ints64, chosen: Ints64) -> tuple[Ints64, Ints64]:
     """Return the starts of the chosen lists when stored one after another, and the positions of their values."""
     lengths = start[chosen + 1] - start[chosen]
-    offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+    offsets = starts_of(lengths)
     return offsets, np.arange(offsets[-1]) + np.repeat(start[chosen] - offsets[:-1], lengths)
 
 
-def count_by_group(group: Ints, value: Ints, times: Ints, groups: int) -> GroupedCounts:
+def count_by_group(group: Ints, value: Ints, times: Ints | int, groups: int) -> GroupedCounts:
     """Count the values of each group, given the group of each value and how often it counts."""
     width = int(value.max(initial=0)) + 1
     keys, entry = np.unique(group.astype(np.int64) * width + value, return_inverse=True)
     # Sums of integers are exact in doubles up to 2^53.
-    total = np.bincount(entry, weights=times, minlength=len(keys)).astype(np.int64)
+    total = np.bincount(entry, np.broadcast_to(times, entry.shape), len(keys)).astype(np.int64)
     start = np.searchsorted(keys, np.arange(groups + 1, dtype=np.int64) * width).astype(np.int64)
     return GroupedCounts(start, keys % width, total)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["at_least", "four_digits"]
+__all__ = ["at_least", "four_digits", "spelled"]
 
 
 def four_digits(value: float) -> float:
@@ -13,3 +13,8 @@ def four_digits(value: float) -> float:
 def at_least(k: int, number: int) -> int | str:
     """Return a number of people or records, or ``"fewer than k"`` where it is below k."""
     return number if number >= k else f"fewer than {k}"
+
+
+def spelled(number: int | str) -> str:
+    """Return what `at_least` returned as text for people."""
+    return number if isinstance(number, str) else f"{number:,}"

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.events import QueryEvents
-from incrowd.core.ragged import filtered_starts
+from incrowd.core.ragged import filtered_starts, list_sums, starts_of
 from incrowd.core.types import Bools, Ints32, Ints64
 
 __all__ = ["Transactions"]
@@ -99,8 +99,7 @@ class Transactions:
     @property
     def lengths(self) -> Ints64:
         """Items in each row, repeats counted."""
-        total = np.concatenate(([0], np.cumsum(self.counts, dtype=np.int64)))
-        return np.diff(total[self.indptr])
+        return list_sums(self.indptr, self.counts)
 
     @cached_property
     def person(self) -> Ints32:
@@ -127,10 +126,9 @@ class Transactions:
     def with_events(self) -> Transactions:
         """Return the same rows with query events: each item is a query, one event for each time it counts."""
         times = np.repeat(np.arange(len(self.items)), self.counts)
-        before = np.concatenate(([0], np.cumsum(self.counts, dtype=np.int64)))
         everything = np.arange(len(self.vocabulary), dtype=np.int32)
         events = QueryEvents(
-            start=before[self.indptr],
+            start=starts_of(self.counts)[self.indptr],
             query=self.items[times],
             time=np.zeros(len(times), dtype=np.int64),
             clicks=np.zeros(len(times) + 1, dtype=np.int64),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from incrowd.generalizer.counters import Counter, Sample, Scan, choose_counter, describe
-from incrowd.generalizer.cube.cube import Cube, open_cube, predicted_bytes
+from incrowd.generalizer.cube.cube import Cube, open_cube
+from incrowd.generalizer.cube.layout import predicted_bytes
 from incrowd.generalizer.decision import STRICT, Decision
 from incrowd.generalizer.entropy import as_fraction, guess_sum, is_private
 from incrowd.generalizer.generalizer import STRATEGIES, decide, fixed_codes, fixed_state, generalize

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.core.types import Bools, Ints64
 from incrowd.generalizer.entropy import guess_sums
 from incrowd.generalizer.policy import Policy
 from incrowd.generalizer.schema import AuxiliaryTable
@@ -35,11 +36,11 @@ class Cells:
         For each policy and cell the sum of i * c_i over its protected values.
     """
 
-    ids: NDArray[np.int64]
-    totals: NDArray[np.int64]
-    guesses: tuple[NDArray[np.int64], ...]
+    ids: Ints64
+    totals: Ints64
+    guesses: tuple[Ints64, ...]
 
-    def private(self, policies: Sequence[Policy]) -> NDArray[np.bool_]:
+    def private(self, policies: Sequence[Policy]) -> Bools:
         """Return for each cell whether all policies hold in it."""
         holds = np.ones(len(self.totals), dtype=bool)
         for policy, guesses in zip(policies, self.guesses, strict=True):
@@ -76,9 +77,7 @@ def cells_of(table: AuxiliaryTable, kept: Mapping[str, int], policies: Sequence[
     return Cells(ids, np.bincount(ids, minlength=cells), guesses)
 
 
-def guesses_left(
-    group: NDArray[np.int64], value: NDArray[np.int64], weight: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[Any]]:
+def guesses_left(group: Ints64, value: Ints64, weight: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return for each group that occurs, in order, its weight and the sum of i * w_i over its values.
 
     Weights of the same group and value are added. Weights are whole numbers or real ones.
@@ -96,7 +95,7 @@ def guesses_left(
     return np.add.reduceat(weight, starts), np.add.reduceat(ranks * weight, starts)
 
 
-def reaches(guesses: NDArray[np.int64], totals: NDArray[np.int64], minimum: Fraction) -> NDArray[np.bool_]:
+def reaches(guesses: Ints64, totals: Ints64, minimum: Fraction) -> Bools:
     """Return where G reaches the minimum. Uses machine integers where they are wide enough, else Python's."""
     left, right = minimum.denominator, minimum.numerator
     if max(int(guesses.max()) * left, int(totals.max()) * right) < _WIDEST_INT64:
@@ -105,16 +104,14 @@ def reaches(guesses: NDArray[np.int64], totals: NDArray[np.int64], minimum: Frac
     return np.array([each * left >= total * right for each, total in pairs])
 
 
-def _with_digit(
-    numbers: NDArray[np.int64], bound: int, digit: NDArray[Any], base: int
-) -> tuple[NDArray[np.int64], int]:
+def _with_digit(numbers: Ints64, bound: int, digit: NDArray[Any], base: int) -> tuple[Ints64, int]:
     """Append a digit to mixed-radix numbers; where they would be too wide, number the ones that occur first."""
     if bound * base >= _WIDEST_INT64:
         numbers, bound = _dense(numbers, bound)
     return numbers * base + digit, bound * base
 
 
-def _dense(numbers: NDArray[np.int64], bound: int) -> tuple[NDArray[np.int64], int]:
+def _dense(numbers: Ints64, bound: int) -> tuple[Ints64, int]:
     """Renumber the numbers that occur from 0, in order; return the new numbers and how many there are."""
     if bound <= _DENSE * len(numbers):
         occurs = np.zeros(bound, dtype=bool)
@@ -125,7 +122,7 @@ def _dense(numbers: NDArray[np.int64], bound: int) -> tuple[NDArray[np.int64], i
     return places, len(found)
 
 
-def _guesses(ids: NDArray[np.int64], cells: int, column: NDArray[Any], values: int) -> NDArray[np.int64]:
+def _guesses(ids: Ints64, cells: int, column: NDArray[Any], values: int) -> Ints64:
     """Return for each cell the sum of i * c_i over its protected values."""
     if cells * values <= _DENSE * len(ids):
         counts = np.bincount(ids * values + column, minlength=cells * values)

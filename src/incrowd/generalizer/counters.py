@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from incrowd.errors import BadInputError
-from incrowd.generalizer.cube.cube import open_cube, predicted_bytes, slab_bytes
-from incrowd.generalizer.cube.layout import Axis
+from incrowd.core.types import Ints64
+from incrowd.errors import BadInputError, check_least
+from incrowd.generalizer.cube.cube import open_cube
+from incrowd.generalizer.cube.layout import Axis, predicted_bytes, slab_bytes
 from incrowd.generalizer.lattice import Lattice, build_lattice
 from incrowd.generalizer.schema import AuxiliaryTable, Node, Schema
 
@@ -176,8 +176,7 @@ class Sample:
         *,
         reason: str = "",
     ) -> None:
-        if rows < 1:
-            raise BadInputError(f"sample: rows must be at least 1 (got {rows})")
+        check_least("sample: rows", rows)
         if not 0 < error < 1:
             raise BadInputError(f"sample: error must be between 0 and 1 (got {error})")
         drawn = np.random.default_rng(seed).integers(max(table.rows, 1), size=rows if table.rows else 0)
@@ -225,7 +224,7 @@ def only_cell(lattice: Lattice) -> tuple[int, ...]:
     return rows, *guesses
 
 
-def slack(totals: NDArray[np.int64], values: int, log_inverse_error: float) -> NDArray[np.int64]:
+def slack(totals: Ints64, values: int, log_inverse_error: float) -> Ints64:
     """Return what to subtract from a sum of i * c_i over drawn rows; `log_inverse_error` is ln(1 / e)."""
     return np.asarray(np.ceil((values - 1) * np.sqrt(totals * log_inverse_error / 2)), dtype=np.int64)
 

@@ -192,13 +192,6 @@ class Decision:
         )
         return f"Generalized ({'; '.join(done)}) so that every policy is met{how}."
 
-    def explain(self, *, show_values: bool = False) -> str:
-        """Return the reason; with `show_values` (for the person who sent the query) also what would be sent."""
-        if not show_values or self.refused:
-            return self.reason
-        sent = ", ".join(f"{name} = {value}" for name, value in self.kept.items())
-        return f"{self.reason} Sent: {sent or 'a query for all rows'}."
-
     def _shown(self) -> tuple[tuple[str, object], ...]:
         names = ("strategy", "refused", "rungs", "dropped", "entropy_before", "entropy_after")
         return tuple((name, getattr(self, name)) for name in (*names, "rows_before", "rows_after", "reason"))

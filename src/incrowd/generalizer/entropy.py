@@ -12,7 +12,8 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
+
+from incrowd.core.types import Ints64
 
 __all__ = ["as_fraction", "guess_sum", "guess_sums", "is_private"]
 
@@ -23,7 +24,7 @@ def guess_sum(counts: Iterable[int]) -> tuple[int, int]:
     return sum(place * count for place, count in enumerate(falling, start=1)), sum(falling)
 
 
-def guess_sums(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def guess_sums(counts: Ints64) -> Ints64:
     """Return the sum of i * c_i for each row of a table of counts (one column a protected value)."""
     rising = np.sort(counts, axis=-1)
     places = np.arange(counts.shape[-1], 0, -1, dtype=np.int64)

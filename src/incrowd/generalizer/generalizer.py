@@ -26,6 +26,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.core.types import Ints64
 from incrowd.errors import BadInputError, check_choice
 from incrowd.generalizer.counters import Counter, Scan
 from incrowd.generalizer.decision import STRICT, Decision
@@ -40,7 +41,6 @@ from incrowd.generalizer.strict import strict_choice
 __all__ = [
     "LEAST_KEY",
     "STRATEGIES",
-    "Decision",
     "decide",
     "decide_rungs",
     "fixed_codes",
@@ -168,7 +168,7 @@ def _decide(
 
 
 @lru_cache(maxsize=1 << 12)
-def _sizes(shape: Rungs) -> NDArray[np.int64]:
+def _sizes(shape: Rungs) -> Ints64:
     """Return a shape as an array."""
     return np.array(shape, dtype=np.int64)
 

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from incrowd.errors import BadInputError
+from incrowd.core.types import Ints64
+from incrowd.errors import BadInputError, check_least
 from incrowd.generalizer.schema import AuxiliaryTable, text_of
 
 __all__ = ["group_ladder"]
@@ -51,8 +51,7 @@ def group_ladder(
     """
     if not protected or name in protected:
         raise BadInputError(f"protected must name attributes other than '{name}', at least one")
-    if any(size < 1 for size in sizes):
-        raise BadInputError(f"sizes must be at least 1 (got {min(sizes)})")
+    check_least("sizes", min(sizes, default=1))
     texts = [text_of(value) for value in table.schema[name].domain]
     if any(separator in text for text in texts):
         raise BadInputError(
@@ -71,14 +70,14 @@ def group_ladder(
     return dict(zip(table.schema[name].domain, zip(*rungs, strict=True), strict=True)) if rungs else {}
 
 
-def _counts(table: AuxiliaryTable, name: str, protected: str) -> NDArray[np.int64]:
+def _counts(table: AuxiliaryTable, name: str, protected: str) -> Ints64:
     """Count the rows by the attribute's value and by protected value."""
     values, width = len(table.schema[name].domain), len(table.schema[protected].domain)
     pairs = table.columns[name].astype(np.int64) * width + table.columns[protected]
     return np.bincount(pairs, minlength=values * width).reshape(values, width)
 
 
-def _spread(counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+def _spread(counts: Ints64, size: int) -> Ints64:
     """Return the group of each value. Every group gets at least one: an empty group has nothing in common with any value."""
     group = np.zeros(len(counts), dtype=np.int64)
     held = np.zeros((size, counts.shape[1]))

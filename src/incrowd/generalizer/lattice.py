@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.core.types import Ints32, Ints64
 from incrowd.errors import BadInputError
 from incrowd.generalizer.entropy import as_fraction, guess_sums
 from incrowd.generalizer.schema import AuxiliaryTable, Node, Schema
@@ -50,15 +51,13 @@ class Lattice:
 
     __slots__ = ("counts", "protected", "shape")
 
-    def __init__(
-        self, shape: Rungs, totals: NDArray[np.int64], guesses: Mapping[str, NDArray[np.int64]]
-    ) -> None:
+    def __init__(self, shape: Rungs, totals: Ints64, guesses: Mapping[str, Ints64]) -> None:
         self.shape = shape
         self.protected = tuple(guesses)
         self.counts = np.array([[totals, *guesses.values()]], dtype=np.int64)
 
     @classmethod
-    def of_counts(cls, shape: Rungs, protected: tuple[str, ...], counts: NDArray[np.int64]) -> Lattice:
+    def of_counts(cls, shape: Rungs, protected: tuple[str, ...], counts: Ints64) -> Lattice:
         """Return a lattice of 1 x (totals, guesses of each protected attribute) x states."""
         lattice = _new(cls)
         lattice.shape = shape
@@ -70,12 +69,12 @@ class Lattice:
         return f"Lattice(shape={self.shape}, protected={self.protected})"
 
     @property
-    def totals(self) -> NDArray[np.int64]:
+    def totals(self) -> Ints64:
         """For each state the number of rows that match it."""
         return np.asarray(self.counts[0, 0])
 
     @property
-    def guesses(self) -> dict[str, NDArray[np.int64]]:
+    def guesses(self) -> dict[str, Ints64]:
         """For each protected attribute and state the sum of i * c_i."""
         return dict(zip(self.protected, self.counts[0, 1:], strict=True))
 
@@ -172,7 +171,7 @@ def build_lattice(
 
 def _steps(
     schema: Schema, fixed: Mapping[str, int], past: Mapping[str, Node], shape: Rungs
-) -> list[tuple[str, NDArray[np.int32]]]:
+) -> list[tuple[str, Ints32]]:
     """Return for some attributes what each value adds to the number of a row's lowest state."""
     steps = []
     stride = states = math.prod(shape)
@@ -187,8 +186,8 @@ def _steps(
 
 def _count_lowest(
     table: AuxiliaryTable,
-    steps: Sequence[tuple[str, NDArray[np.int32]]],
-    counts: Mapping[str, NDArray[np.int64]],
+    steps: Sequence[tuple[str, Ints32]],
+    counts: Mapping[str, Ints64],
 ) -> None:
     """Count rows by their lowest state and protected value, in blocks that stay in the processor's cache."""
     block = np.empty(_BLOCK, dtype=np.int32)
@@ -202,7 +201,7 @@ def _count_lowest(
             _count(lowest, table.columns[name][some], found)
 
 
-def _add_up(counts: NDArray[np.int64], shape: Rungs) -> None:
+def _add_up(counts: Ints64, shape: Rungs) -> None:
     """Turn the counts of rows whose lowest state it is into counts of rows that match each state."""
     inner = counts.size
     for size in shape:
@@ -213,14 +212,14 @@ def _add_up(counts: NDArray[np.int64], shape: Rungs) -> None:
 
 
 @kernel
-def _add_steps(lowest: NDArray[np.int32], column: NDArray[Any], steps: NDArray[np.int32]) -> None:
+def _add_steps(lowest: Ints32, column: NDArray[Any], steps: Ints32) -> None:
     """Add to each row the step of its value."""
     for row in range(len(lowest)):
         lowest[row] += steps[column[row]]
 
 
 @kernel
-def _count(lowest: NDArray[np.int32], column: NDArray[Any], counts: NDArray[np.int64]) -> None:
+def _count(lowest: Ints32, column: NDArray[Any], counts: Ints64) -> None:
     """Count the rows of each state and protected value; rows that belong to no state are left out."""
     for row in range(len(lowest)):
         if lowest[row] < counts.shape[0]:

@@ -48,8 +48,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from incrowd.core.types import Ints64
 from incrowd.errors import BadInputError, IncrowdError
 from incrowd.generalizer.counters import Counter
 from incrowd.generalizer.lattice import MOST_CELLS, Lattice
@@ -289,7 +289,7 @@ def _believed(counter: Counter, alone: Lattice, ways: Mapping[str, _Way]) -> Ite
 @lru_cache(maxsize=1 << 12)
 def _packed(
     axes: tuple[tuple[int, _Beliefs], ...],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Ints64, Ints64]:
     """Return the counted and the believed rungs of some attributes in the form that `easiest` takes."""
     shapes = [(size, len(beliefs), len(beliefs[0])) for size, beliefs in axes]
     # A node that is known in any case is not counted by rungs: it has only one place.

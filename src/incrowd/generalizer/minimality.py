@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.core.types import Bools, Ints64
 from incrowd.errors import BadInputError, check_choice
 from incrowd.generalizer.cells import Cells, cells_of, guesses_left, reaches
 from incrowd.generalizer.decision import STRICT
@@ -120,10 +121,10 @@ class _Disclosures:
         How many rows of the table it matches.
     """
 
-    person: NDArray[np.int64]
-    number: NDArray[np.int64]
+    person: Ints64
+    number: Ints64
     chance: NDArray[Any]
-    rows: NDArray[np.int64]
+    rows: Ints64
 
 
 class _Posteriors:
@@ -132,7 +133,7 @@ class _Posteriors:
     def __init__(self) -> None:
         self.parts: list[tuple[NDArray[Any], ...]] = []
 
-    def add(self, number: NDArray[np.int64], value: NDArray[np.int64], weight: NDArray[Any]) -> None:
+    def add(self, number: Ints64, value: Ints64, weight: NDArray[Any]) -> None:
         self.parts.append((number, value, weight))
         if sum(len(part[0]) for part in self.parts) > _PENDING:
             self.parts = [self.all()]
@@ -194,16 +195,14 @@ class _Attack:
 
     def _below(self, entries: Sequence[tuple[NDArray[Any], ...]]) -> float:
         """Return the weight of all disclosures for which some policy does not hold among the people who send them."""
-        below: NDArray[np.bool_] | None = None
+        below: Bools | None = None
         for policy, (number, value, weight) in zip(self.policies, entries, strict=True):
             totals, guesses = guesses_left(number, value, weight)
             some = _falls_below(guesses, totals, policy)
             below = some if below is None else below | some
         return float(totals[below].sum())
 
-    def _entries(
-        self, disclosures: _Disclosures, ids: NDArray[np.int64], attribute: str
-    ) -> tuple[NDArray[Any], ...]:
+    def _entries(self, disclosures: _Disclosures, ids: Ints64, attribute: str) -> tuple[NDArray[Any], ...]:
         """Return query, protected value and number of people, for everything that may be sent."""
         values = len(self.table.schema[attribute].domain)
         pairs, people = np.unique(
@@ -243,8 +242,8 @@ class _Attack:
     def _chosen(
         self,
         states: Sequence[tuple[int, Cells]],
-        sizes: NDArray[np.int64],
-        rows: NDArray[np.int64],
+        sizes: Ints64,
+        rows: Ints64,
         first: int,
     ) -> tuple[NDArray[Any], ...]:
         """Let the strategy choose for groups of people, given by a row of each; return the columns of `_Disclosures`."""
@@ -280,7 +279,7 @@ def _kept(names: Sequence[str], rungs: Rungs, tops: Rungs) -> tuple[tuple[str, i
     return tuple((name, rung) for name, rung, top in zip(names, rungs, tops, strict=True) if rung < top)
 
 
-def _falls_below(guesses: NDArray[Any], totals: NDArray[Any], policy: Policy) -> NDArray[np.bool_]:
+def _falls_below(guesses: NDArray[Any], totals: NDArray[Any], policy: Policy) -> Bools:
     """Return where G is below the minimum; for real numbers, by more than the rounding error."""
     if guesses.dtype.kind == "i":
         return ~reaches(guesses, totals, policy.minimum)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from incrowd.core.bounded import keep
+from incrowd.core.types import Ints64
 from incrowd.errors import BadInputError
 from incrowd.generalizer.lattice import Lattice
 from incrowd.generalizer.policy import Policy
@@ -54,7 +54,7 @@ class Plan:
                 hidden += (name,)
         return codes, hidden
 
-    def counts(self, lattices: Sequence[Lattice]) -> NDArray[np.int64]:
+    def counts(self, lattices: Sequence[Lattice]) -> Ints64:
         """Return lattices x (totals, guesses of each policy) x states."""
         if len(lattices) == 1 and lattices[0].protected == self.protected:
             return lattices[0].counts
@@ -68,7 +68,7 @@ class Plan:
                 return False
         return rows > 0
 
-    def exact_minima(self, rows: int) -> NDArray[np.int64]:
+    def exact_minima(self, rows: int) -> Ints64:
         """Return `minima` for a table with the given number of rows; an error if products could overflow 64 bits."""
         if rows > self.minima[:, 2].min():
             raise self.too_many_digits()

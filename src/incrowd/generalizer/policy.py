@@ -7,13 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, check_least
 
 __all__ = ["Policy", "parse_policies", "parse_policy"]
 
 # At most nine digits in each part: a number such as 1e999999999 must not exhaust the memory.
 _NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}|/[0-9]{1,9})?")
-_LEAST = 1  # one guess is always needed, so a smaller minimum has no effect
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,8 @@ class Policy:
     def __post_init__(self) -> None:
         if not isinstance(self.minimum, Fraction):
             raise BadInputError(f"protect {self.attribute}: the minimum must be a Fraction, it is exact")
-        if self.minimum < _LEAST:
-            raise BadInputError(f"protect {self.attribute}: l and g must be at least 1 (got {self.minimum})")
+        # One guess is always needed, so a smaller minimum would have no effect.
+        check_least(f"protect {self.attribute}: l and g", self.minimum)
 
     @classmethod
     def of_diversity(cls, attribute: str, values: int) -> Policy:
@@ -43,8 +42,7 @@ class Policy:
 
         This is Theorem 6.1 of Oh, Kim & Obi, IEICE Trans. Inf. & Syst. 2012.
         """
-        if values < _LEAST:
-            raise BadInputError(f"protect {attribute}: l must be at least 1 (got {values})")
+        check_least(f"protect {attribute}: l", values)
         return cls(attribute, Fraction(values + 1, 2))
 
     def __str__(self) -> str:

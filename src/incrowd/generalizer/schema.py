@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from incrowd.core.types import Ints64
 from incrowd.errors import BadInputError, nearest
 
 __all__ = ["Attribute", "AuxiliaryTable", "Node", "Schema", "encode", "schema_of", "text_of"]
@@ -98,7 +99,7 @@ class Attribute:
         """Return the node with the given text on a rung below the top; None if there is none, or several."""
         return self._nodes[rung].get(text)
 
-    def agreement(self, code: int) -> NDArray[np.int64]:
+    def agreement(self, code: int) -> Ints64:
         """Return for each value of the domain the lowest rung on which it agrees with the given one."""
         rungs = np.full(len(self.domain), self.top, dtype=np.int64)
         for coarser in self._rungs:
@@ -125,7 +126,7 @@ class Attribute:
         return tuple(found)
 
     @cached_property
-    def _rungs(self) -> tuple[NDArray[np.int64], ...]:
+    def _rungs(self) -> tuple[Ints64, ...]:
         """The ladder with numbers in place of the coarser values."""
         numbered = []
         for rung in self.ladder:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.core.types import Floats, Ints64
 from incrowd.kernels.jit import helper, kernel
 
 __all__ = [
@@ -51,12 +52,12 @@ TOO_LARGE = -2
 
 @kernel
 def easiest(
-    totals: NDArray[np.int64],
-    guesses: NDArray[np.int64],
-    axes: NDArray[np.int64],
-    rungs: NDArray[np.int64],
+    totals: Ints64,
+    guesses: Ints64,
+    axes: Ints64,
+    rungs: Ints64,
     nothing: int,
-) -> NDArray[np.int64]:
+) -> Ints64:
     """Return for each state the believable place with the least G; -1 if there is none.
 
     Places have counts, in C order of their rungs. `axes` has for each attribute its rungs there, the number of
@@ -90,7 +91,7 @@ def easiest(
 
 
 @helper
-def _is_easier(totals: NDArray[np.int64], guesses: NDArray[np.int64], one: int, other: int) -> bool:
+def _is_easier(totals: Ints64, guesses: Ints64, one: int, other: int) -> bool:
     """Return whether G of one place is less than that of another one; without rows it is 0."""
     if totals[one] == 0 or totals[other] == 0:
         return bool(totals[other] > 0)
@@ -99,9 +100,9 @@ def _is_easier(totals: NDArray[np.int64], guesses: NDArray[np.int64], one: int, 
 
 @kernel
 def choose(
-    counts: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    minima: NDArray[np.int64],
+    counts: Ints64,
+    sizes: Ints64,
+    minima: Ints64,
     strategy: int,
     draws: NDArray[np.uint32],
 ) -> tuple[int, bool]:
@@ -125,7 +126,7 @@ def choose(
 
 
 @kernel
-def only_if_private(counts: NDArray[np.int64], minima: NDArray[np.int64], state: int) -> int:
+def only_if_private(counts: Ints64, minima: Ints64, state: int) -> int:
     """Return a given state if it is private, else `NONE`; or `TOO_LARGE`. See `choose`."""
     if _is_too_large(counts, minima):
         return TOO_LARGE
@@ -134,9 +135,7 @@ def only_if_private(counts: NDArray[np.int64], minima: NDArray[np.int64], state:
 
 
 @kernel
-def choose_each(
-    counts: NDArray[np.int64], sizes: NDArray[np.int64], minima: NDArray[np.int64], strategy: int
-) -> NDArray[np.int64]:
+def choose_each(counts: Ints64, sizes: Ints64, minima: Ints64, strategy: int) -> Ints64:
     """Return the state to send for each of many queries; `counts` is (totals, guesses) x states x queries."""
     states = np.empty(counts.shape[2], np.int64)
     draws = np.zeros(0, np.uint32)
@@ -148,9 +147,7 @@ def choose_each(
 
 
 @kernel
-def chances(
-    counts: NDArray[np.int64], sizes: NDArray[np.int64], minima: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def chances(counts: Ints64, sizes: Ints64, minima: Ints64) -> Floats:
     """Return queries x states: the probability that random-fit sends each state, without knowledge of the key.
 
     A query without a private state has only zeros; `counts` as in `choose_each`, small enough for 64 bits.
@@ -164,7 +161,7 @@ def chances(
 
 
 @helper
-def _spread(found: NDArray[np.float64], scores: NDArray[np.int64], sizes: NDArray[np.int64]) -> None:
+def _spread(found: Floats, scores: Ints64, sizes: Ints64) -> None:
     """Distribute the probability of each state that is not private equally over the states one rung up."""
     found[0] = 1.0
     last = len(found) - 1
@@ -187,7 +184,7 @@ def _spread(found: NDArray[np.float64], scores: NDArray[np.int64], sizes: NDArra
 
 
 @helper
-def _is_too_large(counts: NDArray[np.int64], minima: NDArray[np.int64]) -> bool:
+def _is_too_large(counts: Ints64, minima: Ints64) -> bool:
     """Return whether a product of counts with a policy's numbers could overflow 64 bits."""
     most = minima[0, 2]
     for policy in range(1, minima.shape[0]):
@@ -200,7 +197,7 @@ def _is_too_large(counts: NDArray[np.int64], minima: NDArray[np.int64]) -> bool:
 
 
 @helper
-def _scores(counts: NDArray[np.int64], minima: NDArray[np.int64]) -> NDArray[np.int64]:
+def _scores(counts: Ints64, minima: Ints64) -> Ints64:
     """Return the least G / Gmin of each state over all lattices and policies, as a fraction: states x 2."""
     scores = np.empty((counts.shape[2], 2), np.int64)
     for state in range(counts.shape[2]):
@@ -236,7 +233,7 @@ def _compared(top: int, bottom: int, other_top: int, other_bottom: int) -> int:
 
 
 @helper
-def _least_private(scores: NDArray[np.int64], sizes: NDArray[np.int64]) -> int:
+def _least_private(scores: Ints64, sizes: Ints64) -> int:
     """Brute force: return the private state with the least score, or `NONE`."""
     best = NONE
     for state in range(scores.shape[0]):
@@ -250,7 +247,7 @@ def _least_private(scores: NDArray[np.int64], sizes: NDArray[np.int64]) -> int:
 
 
 @helper
-def _fewest_rows(totals: NDArray[np.int64], scores: NDArray[np.int64], sizes: NDArray[np.int64]) -> int:
+def _fewest_rows(totals: Ints64, scores: Ints64, sizes: Ints64) -> int:
     """Least-rows: return the private state that the fewest rows match (the least traffic), or `NONE`."""
     best = NONE
     for state in range(scores.shape[0]):
@@ -263,7 +260,7 @@ def _fewest_rows(totals: NDArray[np.int64], scores: NDArray[np.int64], sizes: ND
 
 
 @helper
-def _keeps_more(one: int, other: int, sizes: NDArray[np.int64]) -> bool:
+def _keeps_more(one: int, other: int, sizes: Ints64) -> bool:
     """Return whether a state keeps more attributes than another one, or as many with fewer steps up."""
     dropped, climbed = 0, 0
     for place in range(len(sizes) - 1, -1, -1):
@@ -276,9 +273,7 @@ def _keeps_more(one: int, other: int, sizes: NDArray[np.int64]) -> bool:
 
 
 @helper
-def _walk(
-    scores: NDArray[np.int64], sizes: NDArray[np.int64], strategy: int, draws: NDArray[np.uint32]
-) -> int:
+def _walk(scores: Ints64, sizes: Ints64, strategy: int, draws: NDArray[np.uint32]) -> int:
     """Move one attribute at a time up one rung until the state is private; `NONE` if all attributes are dropped before."""
     state = 0
     step = 0
@@ -294,7 +289,7 @@ def _walk(
 
 
 @helper
-def _next_by_score(state: int, scores: NDArray[np.int64], sizes: NDArray[np.int64], strategy: int) -> int:
+def _next_by_score(state: int, scores: Ints64, sizes: Ints64, strategy: int) -> int:
     """Return the state one rung up with the least score (best-fit) or the greatest (worst-fit)."""
     best, best_drops = NONE, False
     stride = 1
@@ -315,7 +310,7 @@ def _next_by_score(state: int, scores: NDArray[np.int64], sizes: NDArray[np.int6
 
 
 @helper
-def _next_by_chance(state: int, sizes: NDArray[np.int64], draw: int) -> int:
+def _next_by_chance(state: int, sizes: Ints64, draw: int) -> int:
     """Return the state one rung up that a random number selects."""
     wanted = np.int64(draw) % _ways_up(state, sizes)
     stride = 1
@@ -330,7 +325,7 @@ def _next_by_chance(state: int, sizes: NDArray[np.int64], draw: int) -> int:
 
 
 @helper
-def _ways_up(state: int, sizes: NDArray[np.int64]) -> int:
+def _ways_up(state: int, sizes: Ints64) -> int:
     """Return how many attributes can move up a rung."""
     ways = 0
     for place in range(len(sizes) - 1, -1, -1):

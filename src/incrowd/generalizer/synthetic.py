@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.errors import BadInputError
+from incrowd.core.types import Ints32
+from incrowd.errors import check_least
 
 __all__ = ["synthetic_loans"]
 
@@ -85,8 +86,7 @@ def synthetic_loans(rows: int, seed: int = 0) -> pa.Table:
     pyarrow.Table
         loan and income in dollars (236 and 206 groups), reason (9), county (14), race (7) and gender (4).
     """
-    if rows < 1:
-        raise BadInputError(f"rows must be at least 1 (got {rows})")
+    check_least("rows", rows)
     random = np.random.default_rng(seed)
     county = _draw(random, _tickets(COUNTIES, 0), np.zeros(rows, dtype=np.uint8))
     names = list(COUNTIES)
@@ -135,7 +135,7 @@ def _groups(random: np.random.Generator, normal: NDArray[np.float32], groups: in
     return np.clip(places, 0, groups - 1)
 
 
-def _amounts(median: int, spread: float, groups: int) -> NDArray[np.int32]:
+def _amounts(median: int, spread: float, groups: int) -> Ints32:
     """Return the amount in dollars, to the hundred, that each group stands for."""
     logarithms = np.linspace(-_FARTHEST * spread, _FARTHEST * spread, groups)
     return (np.round(median * np.exp(logarithms) / 100) * 100).astype(np.int32)

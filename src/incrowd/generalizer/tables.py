@@ -18,7 +18,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from incrowd.core.atomic import atomic_write, check_free
-from incrowd.errors import BadInputError, nearest
+from incrowd.errors import BadInputError, check_least, nearest
 from incrowd.generalizer.schema import AuxiliaryTable, encode, schema_of, text_of
 from incrowd.generalizer.synthetic import synthetic_loans
 
@@ -71,8 +71,7 @@ def load_auxiliary(
 
 def write_synthetic_table(file: Path, *, rows: int, seed: int = 0, overwrite: bool = False) -> None:
     """Write a synthetic table of loan applicants atomically."""
-    if rows < 1:
-        raise BadInputError(f"loans must be at least 1 (got {rows})")
+    check_least("loans", rows)
     if file.suffix not in {".csv", ".parquet"}:
         raise BadInputError(f"{file}: a table is written as .csv or .parquet; name it so")
     check_free(file, force=overwrite, ours=Path.is_file, what="table")

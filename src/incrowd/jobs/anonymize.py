@@ -8,11 +8,13 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from incrowd.core.claims import Claim, Distinct, check_k
+from incrowd.core.classes import Classes
 from incrowd.core.promises import promised, read_settings
 from incrowd.core.transactions import Transactions
+from incrowd.core.types import Progress
 from incrowd.errors import BadInputError, check_choice
 from incrowd.methods.people import with_people
-from incrowd.methods.registry import Classes, Method, Progress, method_named
+from incrowd.methods.registry import Method, method_named
 from incrowd.release.model import Release
 from incrowd.taxonomy import Attached, Taxonomy, Unlisted, attach
 

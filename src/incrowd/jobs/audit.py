@@ -9,16 +9,18 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from incrowd.auditing.audit import Audit, Figured, Originals, audit
+from incrowd.auditing.audit import Figured, audit
 from incrowd.auditing.labels import Written
+from incrowd.auditing.owners import Originals
+from incrowd.auditing.result import Audit
 from incrowd.core.claims import Claim
+from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.promises import Settings, read_settings
 from incrowd.errors import BadInputError
 from incrowd.jobs.clock import ProgressListener
 from incrowd.jobs.data import knowledge_of
 from incrowd.logs import parse_columns, read_log
 from incrowd.logs.formats.encoding import UTF8
-from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.metrics import bound_of, measure_losses, measure_utility
 from incrowd.release.describe import figures_of, rounded_withheld
 from incrowd.release.files.manifest import LIST_FORMAT, Manifest, format_of, read_manifest

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from incrowd.core.classes import filled_rows
 from incrowd.core.memory import check_memory
 from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError, IncrowdError
@@ -18,7 +19,6 @@ from incrowd.jobs.spec import Job
 from incrowd.kernels.jit import is_compiled, note_compiled
 from incrowd.logs import Log, read_log, rejects
 from incrowd.logs.input import Input
-from incrowd.methods.classes import filled_rows
 from incrowd.metrics.patterns import Pattern, measure_patterns
 from incrowd.taxonomy import Attached, Taxonomy, Unlisted, attach, open_taxonomy
 from incrowd.taxonomy.check import taxonomy_named

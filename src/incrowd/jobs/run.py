@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from incrowd.auditing.audit import Audit
+from incrowd.auditing.result import Audit
 from incrowd.core.atomic import removed_on_failure
+from incrowd.core.types import Progress
 from incrowd.errors import IncrowdError
 from incrowd.jobs.anonymize import make_release
 from incrowd.jobs.clock import Clock, ProgressListener, peak_megabytes
@@ -26,7 +27,6 @@ from incrowd.jobs.data import (
 )
 from incrowd.jobs.spec import Job, Options, read_job
 from incrowd.logs.input import Input
-from incrowd.methods.registry import Progress
 from incrowd.release.model import Release
 from incrowd.release.publication import Publication
 from incrowd.taxonomy import Attached, Taxonomy

@@ -11,7 +11,7 @@ from incrowd.core.types import Ints32, Ints64
 from incrowd.kernels.jit import helper, kernel
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["Rows", "Tree", "compact", "first_at_least", "leaf_rows", "lm_drops", "tree_arrays"]
+__all__ = ["Rows", "Tree", "compact", "copied", "first_at_least", "leaf_rows", "lm_drops", "tree_arrays"]
 
 SHORT = 8  # this few values are scanned faster than searched by bisection
 
@@ -85,18 +85,23 @@ def lm_drops(taxonomy: Taxonomy) -> Ints64:
     return np.where(taxonomy.parent < 0, 0, leaves[np.maximum(taxonomy.parent, 0)] - leaves)
 
 
-@kernel
 def compact(rows: Rows, order: Ints64) -> Rows:
     """Copy the rows listed in `order` one after another."""
-    start = np.zeros(len(order) + 1, np.int64)
-    for i in range(len(order)):
-        start[i + 1] = start[i] + rows.start[order[i] + 1] - rows.start[order[i]]
-    leaf, times = np.empty(start[-1], np.int32), np.empty(start[-1], np.int32)
-    for i in range(len(order)):
-        shift = rows.start[order[i]] - start[i]
-        for at in range(start[i], start[i + 1]):
-            leaf[at], times[at] = rows.leaf[at + shift], rows.times[at + shift]
-    return Rows(start, leaf, times)
+    return Rows(*copied(*rows, order))
+
+
+@kernel
+def copied(start: Ints64, value: Ints32, times: Ints32, chosen: Ints64) -> tuple[Ints64, Ints32, Ints32]:
+    """Copy the chosen bags one after another, so that work on them alone stays in the cache."""
+    new_start = np.zeros(len(chosen) + 1, np.int64)
+    for i in range(len(chosen)):
+        new_start[i + 1] = new_start[i] + start[chosen[i] + 1] - start[chosen[i]]
+    new_value, new_times = np.empty(new_start[-1], np.int32), np.empty(new_start[-1], np.int32)
+    for i in range(len(chosen)):
+        shift = start[chosen[i]] - new_start[i]
+        for at in range(new_start[i], new_start[i + 1]):
+            new_value[at], new_times[at] = value[at + shift], times[at + shift]
+    return new_start, new_value, new_times
 
 
 @helper

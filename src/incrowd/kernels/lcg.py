@@ -13,18 +13,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from incrowd.core.classes import Generalizations
 from incrowd.core.types import Ints32, Ints64
-from incrowd.kernels.arrays import Rows, Tree
+from incrowd.kernels.arrays import Rows, Tree, copied
 from incrowd.kernels.jit import helper, kernel
 
 __all__ = [
     "AncestorRows",
-    "Generalizations",
     "ancestor_rows",
     "common_counts",
     "common_generalization",
+    "common_worth",
     "keep_common",
     "taken_rows",
+    "worth_of",
 ]
 
 
@@ -34,14 +36,6 @@ class AncestorRows(NamedTuple):
     start: Ints64
     node: Ints32
     times: Ints32
-
-
-class Generalizations(NamedTuple):
-    """Bags of nodes: bag b is ``nodes[start[b]:start[b + 1]]``, ascending, each `counts` times."""
-
-    start: Ints64
-    nodes: Ints32
-    counts: Ints32
 
 
 @kernel
@@ -56,18 +50,9 @@ def ancestor_rows(rows: Rows, tree: Tree) -> AncestorRows:
     return AncestorRows(start, node, count)
 
 
-@kernel
 def taken_rows(ancestors: AncestorRows, rows: Ints64) -> AncestorRows:
-    """Copy some of the rows into arrays of their own, so that work on them alone stays in the cache."""
-    start = np.zeros(len(rows) + 1, np.int64)
-    for i in range(len(rows)):
-        start[i + 1] = start[i] + ancestors.start[rows[i] + 1] - ancestors.start[rows[i]]
-    node, times = np.empty(start[-1], np.int32), np.empty(start[-1], np.int32)
-    for i in range(len(rows)):
-        shift = ancestors.start[rows[i]] - start[i]
-        for at in range(start[i], start[i + 1]):
-            node[at], times[at] = ancestors.node[at + shift], ancestors.times[at + shift]
-    return AncestorRows(start, node, times)
+    """Copy some of the rows one after another."""
+    return AncestorRows(*copied(*ancestors, rows))
 
 
 @helper
@@ -109,6 +94,33 @@ def keep_common(
             node[kept], count[kept] = node[i], min(count[i], ancestors.times[at])
             kept += 1
     return kept - first
+
+
+@helper
+def worth_of(weight: Ints64, node: Ints32, times: Ints32, at: int, end: int) -> int:
+    """Return W of the counts at ``at .. end - 1``: the sum of the nodes' weights, each as often as it is counted."""
+    worth = 0
+    for i in range(at, end):
+        worth += weight[node[i]] * times[i]
+    return worth
+
+
+@helper
+def common_worth(
+    weight: Ints64, node: Ints32, times: Ints32, i: int, end: int, others: AncestorRows, at: int, stop: int
+) -> int:
+    """Return W of the lesser counts of two lists of nodes, at ``i .. end - 1`` and in `others` at ``at .. stop - 1``."""
+    worth = 0
+    while i < end and at < stop:
+        if node[i] < others.node[at]:
+            i += 1
+        elif node[i] > others.node[at]:
+            at += 1
+        else:
+            worth += weight[node[i]] * min(times[i], others.times[at])
+            i += 1
+            at += 1
+    return worth
 
 
 @helper

@@ -27,11 +27,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from incrowd.core.ragged import take_lists
+from incrowd.core.ragged import list_sums, take_lists
 from incrowd.core.types import Ints32, Ints64
 from incrowd.kernels.jit import helper, kernel
+from incrowd.taxonomy.meaning import Categories
 
-__all__ = ["UNIT", "Categories", "Scale", "delta", "distances", "scale_for", "taken", "weights"]
+__all__ = ["UNIT", "Scale", "delta", "distances", "scale_for", "taken", "weights"]
 
 
 UNIT = 1 << 30  # a distance of 1
@@ -39,14 +40,6 @@ ROOM = 1 << 61  # no sum of deltas gets larger, so that twice a remainder fits 6
 NOWHERE = np.iinfo(np.int32).max
 TILE = 64  # rows that a thread takes at a time
 LANES = 8  # users whose sums are computed together: a node's values for them fill one cache line
-
-
-class Categories(NamedTuple):
-    """Bags of nodes: user u has ``node[start[u]:start[u + 1]]``, ascending and distinct, each `times` times."""
-
-    start: Ints64
-    node: Ints32
-    times: Ints32
 
 
 class Scale(NamedTuple):
@@ -86,7 +79,7 @@ def taken(users: Categories, rows: Ints64) -> Categories:
 
 def weights(users: Categories) -> Ints64:
     """Return how many categories each user has, repetitions included."""
-    return np.diff(np.concatenate(([0], np.cumsum(users.times, dtype=np.int64)))[users.start])
+    return list_sums(users.start, users.times)
 
 
 def scale_for(weight: int, depth: int) -> Scale:

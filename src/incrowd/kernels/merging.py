@@ -12,7 +12,7 @@ import numpy as np
 
 from incrowd.core.types import Ints32, Ints64
 from incrowd.kernels.jit import helper, kernel
-from incrowd.kernels.lcg import AncestorRows, keep_common
+from incrowd.kernels.lcg import AncestorRows, common_worth, keep_common
 
 __all__ = ["merge_small_classes"]
 
@@ -56,7 +56,7 @@ def merge_small_classes(
     classes = len(size)
     length, worth = np.diff(least.start), np.zeros(classes, np.int64)
     for one in range(classes):
-        worth[one] = _common_worth(least, weight, length, one, one)
+        worth[one] = _common(least, weight, length, one, one)
     chains = _chains(classes, of_row)
     seen, target = np.full(person.max() + 1, END, np.int64), np.arange(classes).astype(np.int32)
     stamp = 0
@@ -67,7 +67,7 @@ def merge_small_classes(
             if other == END:
                 break
             length[poor] = keep_common(least.node, least.times, least.start[poor], length[poor], least, other)
-            worth[poor] = _common_worth(least, weight, length, poor, poor)
+            worth[poor] = _common(least, weight, length, poor, poor)
             size[poor] += size[other]
             target[other] = poor
             _join(chains, poor, other)
@@ -123,7 +123,7 @@ def _cheapest(
         for other in (left, right):
             if other == END:
                 continue
-            common = _common_worth(least, weight, length, poor, other)
+            common = _common(least, weight, length, poor, other)
             cost = size[poor] * (worth[poor] - common) + size[other] * (worth[other] - common)
             if best == END or cost < lowest:
                 best, lowest = other, cost
@@ -133,21 +133,10 @@ def _cheapest(
 
 
 @helper
-def _common_worth(least: AncestorRows, weight: Ints64, length: Ints64, one: int, other: int) -> int:
+def _common(least: AncestorRows, weight: Ints64, length: Ints64, one: int, other: int) -> int:
     """Return (M - 1) * W of the lesser counts of two classes."""
     at, to = least.start[one], least.start[other]
-    end, stop = at + length[one], to + length[other]
-    worth = 0
-    while at < end and to < stop:
-        if least.node[at] < least.node[to]:
-            at += 1
-        elif least.node[at] > least.node[to]:
-            to += 1
-        else:
-            worth += min(least.times[at], least.times[to]) * weight[least.node[at]]
-            at += 1
-            to += 1
-    return worth
+    return common_worth(weight, least.node, least.times, at, at + length[one], least, to, to + length[other])
 
 
 @helper

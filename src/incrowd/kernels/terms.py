@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from incrowd.core.ragged import starts_of
 from incrowd.core.types import Bools, Ints32, Ints64
 from incrowd.kernels.arrays import first_at_least
 from incrowd.kernels.jit import helper, kernel
@@ -329,7 +330,7 @@ def pool_centres(centres: list[Centre]) -> Pool:
     number = np.array([len(centre.times) for centre in centres], dtype=np.int64)
     size = np.array([centre.member.shape[1] for centre in centres], dtype=np.int64)
     stop = np.cumsum(number)
-    first = np.concatenate(([0], np.cumsum(np.repeat(size, number))))[:-1]
+    first = starts_of(np.repeat(size, number))[:-1]
     times = np.concatenate([np.empty(0, np.int64), *(centre.times for centre in centres)])
     term = np.concatenate([np.empty(0, np.int32), *(centre.member.ravel() for centre in centres)])
     return Pool(stop - number, stop, size, first, times, term)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.events import QueryEvents
+from incrowd.core.ragged import starts_of
 from incrowd.core.types import Ints32, Ints64
 from incrowd.text.words import normalise
 
@@ -64,7 +65,7 @@ def collect_events(store: Store, unit: Unit, units: int, *, has_times: bool) -> 
         start=np.searchsorted(row, np.arange(units + 1)).astype(np.int64),
         query=query,
         time=_numbers(times),
-        clicks=np.concatenate(([0], np.cumsum(lengths))),
+        clicks=starts_of(lengths),
         site=site,
         texts=distinct,
         sites=sites,

@@ -13,6 +13,8 @@ from incrowd.logs.items import WORD_ITEMS, choose_items
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from incrowd.logs.units import Unit
+
 __all__ = ["Input", "check_has_rows"]
 
 _KINDS = {
@@ -70,6 +72,16 @@ class Input(ABC):
     def kind_of_items(self, chosen: str | None = None) -> str:
         """Return the kind of items: the chosen one, or the default of the input."""
         return choose_items(chosen, is_baskets=self.is_baskets)
+
+    def name_of_unit(self, unit: Unit) -> str:
+        """Return what a row stands for, as a manifest names it; refuse sessions where there are none."""
+        if unit.gap is not None and self.is_baskets:
+            raise BadInputError("unit session needs a query log: baskets have one row for each record")
+        if unit.gap is not None and not self.has_times:
+            raise BadInputError(
+                "unit session needs times: choose a time column (--columns time=NAME) or unit user"
+            )
+        return "record" if self.is_baskets else str(unit)
 
     def summed_up(
         self, unit: str, items: str, counts: Mapping[str, int]

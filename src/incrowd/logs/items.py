@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from incrowd.core.types import Ints32, Ints64
+from incrowd.core.ragged import starts_of
+from incrowd.core.types import Ints32, Ints64, Progress
 from incrowd.errors import BadInputError, nearest
 from incrowd.logs.tokens import one_word_each
-from incrowd.taxonomy.concepts import Knowledge, find_concepts
 from incrowd.taxonomy.sources.wordnet import wordnet_tree
+from incrowd.text.concepts import Knowledge, find_concepts
 from incrowd.text.words import (
     LISTED,
     OTHER,
@@ -167,7 +168,7 @@ def count_kinds(store: Store) -> dict[str, int]:
     return named_by_kind(store.table(_KINDS_OF_WORDS).to_pylist())
 
 
-def compress(store: Store, *, sessions: bool, progress: Callable[[int, int], None]) -> CompressedRows:
+def compress(store: Store, *, sessions: bool, progress: Progress) -> CompressedRows:
     """Join `units`, `tokens`, `words` and `meanings` into rows over the sorted vocabulary of the items that occur.
 
     `progress` is called with the number of parts done and of all parts.
@@ -185,7 +186,7 @@ def compress(store: Store, *, sessions: bool, progress: Callable[[int, int], Non
         parts.append(_count_pairs(store, low, high, len(vocabulary)))
         progress(len(parts), len(bounds) - 1)
     lengths, items, counts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    indptr = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+    indptr = starts_of(lengths)
     return CompressedRows(indptr, items, counts, vocabulary, owners, people)
 
 

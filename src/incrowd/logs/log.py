@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.transactions import Transactions
+from incrowd.core.types import Progress
 from incrowd.errors import BadInputError
 from incrowd.logs.events import collect_events
 from incrowd.logs.input import Input
@@ -92,7 +93,7 @@ class Log(Input):
         bags: bool = True,
         knowledge: Taxonomy | None = None,
         events: bool = False,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> Transactions:
         """Build one row of items for each privacy unit.
 
@@ -122,12 +123,10 @@ class Log(Input):
         chosen = self._check_items(items, events=events)
         report = progress or (lambda *_: None)
         wanted = unit if isinstance(unit, Unit) else parse_unit(unit)
+        label = self.name_of_unit(wanted)
         counts: dict[str, int] = {}
-        if self.is_baskets:
-            if wanted.gap is not None:
-                raise BadInputError("unit session needs a query log: baskets have one row for each record")
-        else:
-            make_units(self.store, wanted, has_times=self.has_times)
+        if not self.is_baskets:
+            make_units(self.store, wanted)
             # Finding the words and counting them take about as long.
             counts["queries"] = self._fill_tokens(wanted, chosen, lambda done: report(done, 2 * self.rows))
         look_up_words(self.store, lookup_of(chosen, knowledge))
@@ -135,7 +134,6 @@ class Log(Input):
         rows = compress(
             self.store, sessions=wanted.gap is not None, progress=lambda n, of: report(of + n, 2 * of)
         )
-        label = "record" if self.is_baskets else str(wanted)
         made = self._finish(rows, label, chosen, counts, bags=bags)
         if not events:
             return made

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.core.types import Progress
 from incrowd.logs.formats.baskets import split_baskets
 from incrowd.logs.formats.blocks import BLOCK_BYTES, Block
 from incrowd.logs.formats.detect import Layout, choose_format, find_layout
@@ -26,9 +27,7 @@ from incrowd.logs.tokens import TokenTable
 if TYPE_CHECKING:
     import os
 
-__all__ = ["Progress", "format_of", "read_baskets", "read_log"]
-
-Progress = Callable[[int, int], None]
+__all__ = ["format_of", "read_baskets", "read_log"]
 
 
 def read_log(

@@ -89,7 +89,7 @@ def parse_unit(text: str) -> Unit:
     return Unit(seconds)
 
 
-def make_units(store: Store, unit: Unit, *, has_times: bool) -> None:
+def make_units(store: Store, unit: Unit) -> None:
     """Make the table `units` (unit, owner) from the table `events`.
 
     Units are numbered from 0 by user id (in code point order), then by session. An empty query counts
@@ -98,10 +98,6 @@ def make_units(store: Store, unit: Unit, *, has_times: bool) -> None:
     if unit.gap is None:
         store.run(_USERS)
         return
-    if not has_times:
-        raise BadInputError(
-            "unit session needs times: choose a time column (--columns time=NAME) or unit user"
-        )
     store.run(_VISITS.format(events=_WITH_TIMES, gap=unit.gap))
     store.run(_SESSIONS)
 

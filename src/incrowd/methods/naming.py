@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.claims import SpeaksOf
+from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.events import QueryEvents
-from incrowd.core.ragged import count_distinct, list_ids
+from incrowd.core.ragged import count_distinct, list_ids, starts_of
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Bools, Ints32, Ints64
-from incrowd.methods.classes import WITHHELD, Classes
-from incrowd.methods.meaning import Meaning
 from incrowd.taxonomy.attach import UNRELATED
+from incrowd.taxonomy.meaning import Meaning
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["NOTHING", "Copies", "Rule", "classes_of", "people_below", "rule_for"]
@@ -88,14 +88,13 @@ def people_below(transactions: Transactions, taxonomy: Taxonomy, person: Ints32)
     Each leaf of a person counts once, and 1 is subtracted at the lowest common ancestor of each two consecutive leaves
     in pre-order: below any node that leaves exactly one for each person.
     """
-    assert taxonomy.item_leaf is not None  # noqa: S101 - attach() has run; methods see to that
-    leaf = taxonomy.leaf_nodes[taxonomy.item_leaf[transactions.items]]
+    leaf = taxonomy.leaves_of(transactions.items)
     whose = person[list_ids(transactions.indptr)].astype(np.int64)
     owner, node = np.divmod(np.unique(whose * len(taxonomy) + leaf), len(taxonomy))
     follows = owner[1:] == owner[:-1]
     met = _meeting_points(node[:-1][follows], node[1:][follows], taxonomy.parent)
     change = np.bincount(node, minlength=len(taxonomy)) - np.bincount(met, minlength=len(taxonomy))
-    before = np.concatenate(([0], np.cumsum(change)))
+    before = starts_of(change)
     return np.asarray(before[taxonomy.end] - before[:-1], dtype=np.int64)
 
 

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
+from incrowd.core.classes import WITHHELD, Classes, Generalizations
+from incrowd.core.ragged import starts_of
 from incrowd.core.types import Ints32, Ints64
-from incrowd.kernels.arrays import lm_drops, tree_arrays
+from incrowd.kernels.arrays import Tree, lm_drops, tree_arrays
 from incrowd.kernels.lcg import AncestorRows, common_generalization
 from incrowd.kernels.merging import merge_small_classes
-from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["with_people"]
+__all__ = ["Merged", "merge_poor", "note_of", "with_people"]
 
 
 NEIGHBOURS = 32  # classes on either side, in the order of what they publish, with which a merge is tried
+
+
+class Merged(NamedTuple):
+    """Classes after a merge: the new class of each old one, and what the new ones publish."""
+
+    of_class: Ints64
+    shown: Generalizations
 
 
 def with_people(classes: Classes, taxonomy: Taxonomy, person: Ints32, k: int) -> Classes:
@@ -35,60 +44,102 @@ def with_people(classes: Classes, taxonomy: Taxonomy, person: Ints32, k: int) ->
     k
         The least number of different people in a class.
     """
-    people = classes.people(person)
-    poor = int(np.count_nonzero(people < k))
+    poor = int(np.count_nonzero(classes.people(person) < k))
     if not poor:
         return classes
-    order = _by_content(classes)
+    published = classes.of_row != WITHHELD
+    of_class, shown = merge_poor(
+        Generalizations(classes.start, classes.nodes, classes.counts),
+        classes.sizes,
+        classes.of_row[published],
+        person[published],
+        tree_arrays(taxonomy),
+        lm_drops(taxonomy),
+        k,
+        copies=classes.counts.max(initial=1) > 1,
+    )
+    return replace(
+        classes,
+        of_row=np.where(published, of_class[classes.of_row], WITHHELD).astype(np.int32),
+        start=shown.start,
+        nodes=shown.nodes,
+        counts=shown.counts,
+        notes=(*classes.notes, note_of(poor, k, len(shown.start) - 1)),
+    )
+
+
+def note_of(poor: int, k: int, left: int) -> str:
+    """Return a sentence on how many classes were merged."""
+    return f"Merged {poor:,} classes of fewer than {k:,} different people with others: {left:,} classes are left."
+
+
+def merge_poor(
+    shown: Generalizations,
+    sizes: Ints64,
+    of_row: Ints32,
+    person: Ints32,
+    tree: Tree,
+    weight: Ints64,
+    k: int,
+    *,
+    copies: bool,
+) -> Merged:
+    """Merge classes of fewer than k different people.
+
+    Parameters
+    ----------
+    shown, sizes
+        What each class publishes, and how many rows it has.
+    of_row, person
+        The class of each row and the person behind it. Of a class, any rows of k people, or of all it has, are enough.
+    tree, weight
+        The tree, and (M - 1) * (LM(parent v) - LM(v)) for each node.
+    k
+        The least number of different people in a class.
+    copies
+        Whether any class, here or elsewhere, publishes copies.
+    """
+    order = _by_content(shown)
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
-    of_row = np.where(classes.of_row == WITHHELD, WITHHELD, rank[classes.of_row]).astype(np.int32)
-    least = _ancestors(classes, taxonomy, rank)
+    least = _ancestors(shown, tree, rank)
     target = merge_small_classes(
         AncestorRows(least.start, least.node.copy(), least.times.copy()),
-        lm_drops(taxonomy),
-        classes.sizes[order],
-        of_row,
+        weight,
+        sizes[order],
+        rank[of_row],
         person,
         k,
         NEIGHBOURS,
     )
-    kept, merged = np.unique(target, return_inverse=True)
+    merged = np.unique(target, return_inverse=True)[1]
     parts = np.argsort(merged, kind="stable")
-    start = np.concatenate(([0], np.cumsum(np.bincount(merged))))
-    common = common_generalization(least, tree_arrays(taxonomy), start, parts)
-    counts = np.ones_like(common.counts) if classes.counts.max(initial=1) == 1 else common.counts
-    note = f"Merged {poor:,} classes of fewer than {k:,} different people with others: {len(kept):,} classes are left."
-    return replace(
-        classes,
-        of_row=np.where(of_row == WITHHELD, WITHHELD, merged[of_row]).astype(np.int32),
-        start=common.start,
-        nodes=common.nodes,
-        counts=counts,
-        notes=(*classes.notes, note),
-    )
+    start = starts_of(np.bincount(merged))
+    common = common_generalization(least, tree, start, parts)
+    counts = common.counts if copies else np.ones_like(common.counts)
+    return Merged(merged[rank], Generalizations(common.start, common.nodes, counts))
 
 
-def _by_content(classes: Classes) -> Ints64:
+def _by_content(shown: Generalizations) -> Ints64:
     """Return the classes ordered by what they publish, nodes in pre-order, so that similar ones are near."""
-    names = classes.nodes.astype(">u4").tobytes()
-    bounds = (4 * classes.start).tolist()
+    names = shown.nodes.astype(">u4").tobytes()
+    bounds = (4 * shown.start).tolist()
     keys = [names[first:stop] for first, stop in pairwise(bounds)]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
 
 
-def _ancestors(classes: Classes, taxonomy: Taxonomy, rank: Ints32) -> AncestorRows:
+def _ancestors(shown: Generalizations, tree: Tree, rank: Ints32) -> AncestorRows:
     """Count, for each class, by its rank, the published copies below every node above them."""
-    owner = np.repeat(rank.astype(np.int64), np.diff(classes.start))
-    node, times = classes.nodes.astype(np.int64), classes.counts.astype(np.int64)
+    owner = np.repeat(rank.astype(np.int64), np.diff(shown.start))
+    node, times = shown.nodes.astype(np.int64), shown.counts.astype(np.int64)
     keys, counts = [], []
     while len(node):
-        keys.append(owner * len(taxonomy) + node)
+        keys.append(owner * len(tree.parent) + node)
         counts.append(times)
-        above = taxonomy.parent[node]
+        above = tree.parent[node]
         owner, node, times = owner[above >= 0], above[above >= 0].astype(np.int64), times[above >= 0]
     distinct, entry = np.unique(np.concatenate(keys), return_inverse=True)
     total = np.bincount(entry, weights=np.concatenate(counts)).astype(np.int32)
-    owners, nodes = np.divmod(distinct, len(taxonomy))
-    start = np.searchsorted(owners, np.arange(len(classes) + 1)).astype(np.int64)
+    owners, nodes = np.divmod(distinct, len(tree.parent))
+    start = np.searchsorted(owners, np.arange(len(rank) + 1)).astype(np.int64)
     return AncestorRows(start, nodes.astype(np.int32), total)

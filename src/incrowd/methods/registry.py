@@ -10,26 +10,20 @@ from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from incrowd.core.claims import Kind
+from incrowd.core.classes import Classes
 from incrowd.core.promises import KINDS, promise_of
 from incrowd.errors import BadInputError, check_choice, nearest
 from incrowd.methods.apriori.method import apriori, check_apriori
-from incrowd.methods.baselines.microaggregation import (
-    check_korolova,
-    erola,
-    korolova,
-    navarro,
-    plain,
-    poblete,
-)
+from incrowd.methods.baselines.korolova import check_korolova
+from incrowd.methods.baselines.microaggregation import erola, korolova, navarro, plain, poblete
 from incrowd.methods.baselines.suppress import suppress
-from incrowd.methods.classes import WITHHELD, Classes, Progress
 from incrowd.methods.clump.method import check_clump, clump
 from incrowd.methods.flock.method import check_flock, flock
 from incrowd.methods.microaggregation.method import check_microaggregation, microaggregation
 from incrowd.methods.partition.method import partition
 from incrowd.methods.ssc.method import check_ssc, ssc
 
-__all__ = ["METHODS", "WITHHELD", "Classes", "Method", "Progress", "method_named"]
+__all__ = ["METHODS", "Method", "method_named"]
 
 Use = Literal["publishing", "comparison"]
 COMMON = ("transactions", "taxonomy", "k", "seed", "progress", "people")
@@ -125,17 +119,6 @@ class Method:
             "summary": (inspect.getdoc(self.run) or "").partition("\n")[0],
             "parameters": [_describe(each, hints[each.name]) for each in self.parameters.values()],
         }
-
-    def variants(self) -> list[dict[str, Any]]:
-        """Return settings of its own parameters that together use every named choice at least once."""
-        hints = get_type_hints(self.run)
-        choices = {
-            name: get_args(hints[name]) for name in self.parameters if get_origin(hints[name]) is Literal
-        }
-        most = max((len(values) for values in choices.values()), default=1)
-        return [
-            {name: values[min(i, len(values) - 1)] for name, values in choices.items()} for i in range(most)
-        ]
 
 
 _ALL = (

@@ -20,12 +20,13 @@ import msgspec
 import numpy as np
 
 from incrowd.core.claims import Claim
+from incrowd.core.classes import WITHHELD, Classes
+from incrowd.core.ragged import list_sums
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Floats, Ints64
 from incrowd.errors import BadInputError
 from incrowd.kernels.arrays import compact, leaf_rows, lm_drops, tree_arrays
 from incrowd.kernels.lcg import ancestor_rows
-from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.metrics.nearest_rows import Neighbours, invert, nearest_sums, repeats
 from incrowd.taxonomy.tree import Taxonomy
 
@@ -127,8 +128,8 @@ def _measure(transactions: Transactions, taxonomy: Taxonomy, k: int) -> _Measure
     rows, length = leaf_rows(transactions, taxonomy), transactions.lengths
     # A row's sum of random marks brings equal rows together; it depends on the content alone, not on the position.
     mark = np.random.default_rng(0).integers(-(1 << 63), (1 << 63) - 1, taxonomy.leaf_count)
-    marks = np.concatenate(([0], np.cumsum(mark[rows.leaf] * rows.times)))[rows.start]
-    order = np.lexsort((np.diff(marks), length))[transactions.empty_rows :]
+    marks = list_sums(rows.start, mark[rows.leaf] * rows.times)
+    order = np.lexsort((marks, length))[transactions.empty_rows :]
     first = np.flatnonzero(~repeats(compact(rows, order)))
     copies = np.diff(np.append(first, len(order)))
     bags = ancestor_rows(compact(rows, order[first]), tree_arrays(taxonomy))

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from incrowd.core.classes import WITHHELD
 from incrowd.core.ragged import count_by_group, list_ids
 from incrowd.core.types import Ints32, Ints64
 from incrowd.errors import BadInputError
-from incrowd.methods.classes import WITHHELD
 
 __all__ = ["QueryRows", "count_queries", "record_linkage"]
 
@@ -30,9 +30,7 @@ class QueryRows(NamedTuple):
 
 def count_queries(start: Ints64, query: Ints32 | Ints64) -> QueryRows:
     """Return a bag for each row, given its queries with repetitions."""
-    return QueryRows(
-        *count_by_group(list_ids(start), query, np.ones(len(query), dtype=np.int64), len(start) - 1)
-    )
+    return QueryRows(*count_by_group(list_ids(start), query, 1, len(start) - 1))
 
 
 def record_linkage(original: QueryRows, published: QueryRows, record_of_user: Ints32 | Ints64) -> float:

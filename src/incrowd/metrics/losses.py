@@ -7,12 +7,11 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from incrowd.core.classes import WITHHELD, Classes, Generalizations
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Floats
 from incrowd.kernels.arrays import leaf_rows, tree_arrays
 from incrowd.kernels.generalize import what_is_kept
-from incrowd.kernels.lcg import Generalizations
-from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["Losses", "Sums", "losses_from", "measure_losses"]

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from incrowd.core.types import Bools, Floats, Ints64
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, check_least
 
 __all__ = [
     "Distances",
@@ -131,8 +131,8 @@ def information_loss(
             f"published must have the {total:,} users of original (got {len(published.empty):,})"
         )
     for name, value in (("sample", sample), ("clusters", clusters)):
-        if value is not None and value < 1:
-            raise BadInputError(f"{name} must be at least 1 (got {value})")
+        if value is not None:
+            check_least(name, value)
     users = np.arange(total)
     if sample is not None and total > sample:
         users = np.sort(rng.choice(total, sample, replace=False))
@@ -217,9 +217,8 @@ def _follow(chain: list[int], growth_with: Floats, size: Floats) -> None:
     while True:
         row = growth_with[chain[-1]]
         nearest = int(row.argmin())
-        if (
-            len(chain) > 1 and row[chain[-2]] <= row[nearest]
-        ):  # on a tie go back, or the chain would never end
+        # On a tie go back, or the chain would never end.
+        if len(chain) > 1 and row[chain[-2]] <= row[nearest]:
             return
         chain.append(nearest)
 

@@ -15,11 +15,12 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from incrowd.core.classes import Classes
+from incrowd.core.ragged import starts_of
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints32, Ints64
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, check_least
 from incrowd.kernels.matching import Edges, matching
-from incrowd.methods.classes import Classes
 from incrowd.metrics.closed_sets import Baskets, Lists, invert, item_supports, tally
 from incrowd.taxonomy.tree import Taxonomy
 
@@ -71,8 +72,7 @@ def pattern_utility(transactions: Transactions, taxonomy: Taxonomy, classes: Cla
 @lru_cache(maxsize=1)  # a comparison needs the same result repeatedly
 def original_patterns(transactions: Transactions, taxonomy: Taxonomy, n: int) -> list[Pattern]:
     """Return the n most frequent closed patterns of the data, items as the taxonomy's leaves."""
-    assert taxonomy.item_leaf is not None  # noqa: S101 - attach() has run; methods see to that
-    leaves = taxonomy.leaf_nodes[taxonomy.item_leaf[transactions.items]]
+    leaves = taxonomy.leaves_of(transactions.items)
     return closed_patterns(transactions.indptr, leaves, np.ones(len(transactions), dtype=np.int64), n)
 
 
@@ -113,9 +113,8 @@ def closed_patterns(
     and all sets that tie with the n-th pattern: many only if it is rare, and then each has few rows. Rows are
     never copied; of each set visited the items of its rows are kept that may still matter.
     """
-    for name, value in (("n", n), ("shortest", shortest)):
-        if value < 1:
-            raise BadInputError(f"{name} must be at least 1 (got {value})")
+    check_least("n", n)
+    check_least("shortest", shortest)
     search = _Search(Lists(np.array(start, np.int64), np.array(items, np.int32)), weight, n, shortest)
     found = [search.root] if len(search.root.items) >= shortest else []
     while len(found) < n and search.waiting:
@@ -218,7 +217,7 @@ def _baskets(rows: Lists, weight: Ints64, names: Ints64, width: int) -> Baskets:
     number = np.full(width, -1, dtype=np.int32)
     number[names] = np.arange(len(names), dtype=np.int32)
     member = number[rows.member]
-    before = np.concatenate(([0], np.cumsum(member >= 0)))
+    before = starts_of(member >= 0)
     holders = invert(Lists(before[rows.start], member[member >= 0]), len(names))
     counter, met = np.zeros(len(names), dtype=np.int64), np.empty(len(names), dtype=np.int32)
     return Baskets(invert(holders, len(weight)), holders, weight, counter, met)
@@ -265,8 +264,7 @@ def measure_patterns(
 
 
 def _check_distances(eps: int, omega: int) -> None:
-    if eps < 0:
-        raise BadInputError(f"eps must be at least 0 (got {eps})")
+    check_least("eps", eps, 0)
     if 2 * omega <= eps:
         raise BadInputError(f"omega must be greater than eps / 2 = {eps / 2:g} (got {omega})")
 

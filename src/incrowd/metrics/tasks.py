@@ -10,15 +10,15 @@ import msgspec
 import numpy as np
 import pyarrow.compute as pc
 
+from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.ragged import count_by_group, filtered_starts, list_ids
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Floats, Ints64
-from incrowd.kernels.likeness import UNIT, Categories, distances, taken
-from incrowd.methods.classes import WITHHELD, Classes
-from incrowd.methods.meaning import Meaning, categories, meaning_of
+from incrowd.kernels.likeness import UNIT, distances, taken
 from incrowd.metrics.linkage import QueryRows, count_queries, record_linkage
 from incrowd.metrics.partitions import Logs, information_loss
 from incrowd.metrics.patterns import pattern_utility
+from incrowd.taxonomy.meaning import Categories, Meaning, categories, meaning_of
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["Utility", "linkage", "measure_utility", "user_group_change"]
@@ -110,8 +110,7 @@ def _some(rows: Ints64, sample: int) -> Ints64:
 
 def _leaves(transactions: Transactions, taxonomy: Taxonomy) -> Categories:
     """Return the rows as bags of leaf nodes."""
-    assert taxonomy.item_leaf is not None  # noqa: S101 - attach() has run; methods see to that
-    leaves = taxonomy.leaf_nodes[taxonomy.item_leaf[transactions.items]]
+    leaves = taxonomy.leaves_of(transactions.items)
     return Categories(transactions.indptr, leaves, transactions.counts)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,11 +12,14 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from incrowd.auditing.audit import Audit, Originals, audit
+from incrowd.auditing.audit import audit
+from incrowd.auditing.owners import Originals
+from incrowd.auditing.result import Audit
 from incrowd.core.claims import Claim
+from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.ragged import count_distinct
 from incrowd.core.transactions import Transactions
-from incrowd.methods.classes import WITHHELD, Classes
+from incrowd.core.types import Progress
 from incrowd.metrics import Bound, Losses, Utility, bound_of, measure_losses, measure_utility
 from incrowd.release.describe import Counts
 from incrowd.release.files.digest import Digest, digest_of_table
@@ -189,7 +192,7 @@ class Release(Publication):
         else:
             super()._write_files(draft, text_forms)
 
-    def _audit(self, draft: Path, progress: Callable[[int, int], None] | None) -> Audit:
+    def _audit(self, draft: Path, progress: Progress | None) -> Audit:
         return audit(draft) if self.is_list else super()._audit(draft, progress)
 
     def __repr__(self) -> str:

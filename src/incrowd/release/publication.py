@@ -14,13 +14,15 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from incrowd.auditing.audit import Audit, Figured, MapParts, audit
+from incrowd.auditing.audit import Figured, MapParts, audit
 from incrowd.auditing.owners import Owners
+from incrowd.auditing.result import Audit
 from incrowd.auditing.taxonomy import write_taxonomy
 from incrowd.core.atomic import atomic_writes, check_free
 from incrowd.core.claims import Claim
 from incrowd.core.promises import Settings, read_settings, taxonomy_name
 from incrowd.core.transactions import Transactions
+from incrowd.core.types import Progress
 from incrowd.errors import BadInputError, ClaimError, IncrowdError
 from incrowd.metrics import Bound, Losses, Utility
 from incrowd.release.describe import (
@@ -178,7 +180,7 @@ class Publication(ABC):
         private_map: str | Path | None = None,
         map_notes: Mapping[str, str] | None = None,
         step: Callable[[str], None] = lambda _: None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> Audit:
         """Write the release to a directory, audit what was written, and only then give it its name.
 
@@ -245,7 +247,7 @@ class Publication(ABC):
         (draft / "manifest.json").write_text(manifest.text(), encoding="utf-8")
         (draft / "report.html").write_text(render_report(manifest, digest, self.levels), encoding="utf-8")
 
-    def _audited(self, draft: Path, progress: Callable[[int, int], None] | None) -> Audit:
+    def _audited(self, draft: Path, progress: Progress | None) -> Audit:
         """Return what the audit found, or refuse to publish what it does not confirm."""
         try:
             result = self._audit(draft, progress)
@@ -257,7 +259,7 @@ class Publication(ABC):
             )
         return result
 
-    def _audit(self, draft: Path, progress: Callable[[int, int], None] | None) -> Audit:
+    def _audit(self, draft: Path, progress: Progress | None) -> Audit:
         return audit(
             draft,
             originals=self.originals,

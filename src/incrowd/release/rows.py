@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.ragged import list_ids, take_lists
 from incrowd.core.types import Bools, Ints32, Ints64
-from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.release.files.nodes import (
     TAXONOMY_SCHEMA,
     PublishedNodes,

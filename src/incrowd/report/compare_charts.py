@@ -12,11 +12,10 @@ from typing import Any
 
 from incrowd.report.vega import CONFIGS, Spec
 
-__all__ = ["CHARTS", "chart_rows", "charts"]
+__all__ = ["chart_rows", "charts"]
 
 Row = Mapping[str, Any]
 
-CHARTS = ("ggd", "ncp", "kept", "trade", "recall", "sdist", "loss", "linkage", "time")
 HEIGHT, TALL = 260, 400
 CURVE = "specificity"  # runs that differ only in this parameter are points on a curve, one curve for each k
 SHAPES = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from pyspark.sql import functions as f
 
 from incrowd.auditing.audit import MapParts
 from incrowd.auditing.labels import Finder, Written
-from incrowd.auditing.owners import bag_of
+from incrowd.auditing.owners import bag_of, require_people
 from incrowd.auditing.relations import Relation
 from incrowd.auditing.result import Audit
 from incrowd.core.types import Ints32
@@ -50,11 +50,13 @@ class SparkOriginals:
     work, path
         The cluster, and the written records.
     rows, taxonomy
-        The originals in leaves of a taxonomy, with the number of each `row`.
+        The originals in leaves of a taxonomy, with the number of each `row`, and of the `person` behind it.
     places
         The `file` and `position` of each `row`.
     renamed
         What made nodes are called in the taxonomy.
+    has_sessions
+        Whether one person may have several rows.
     """
 
     work: Work
@@ -63,10 +65,34 @@ class SparkOriginals:
     taxonomy: Taxonomy
     places: DataFrame
     renamed: Mapping[str, str] = field(default_factory=dict)
+    has_sessions: bool = False
+
+    @cached_property
+    def records(self) -> DataFrame:
+        """The written records, with the number of the `row` that each is of."""
+        written = self.work.spark.read.parquet(address(self.path)).select(
+            f.regexp_extract("_metadata.file_name", r"part-(\d+)", 1).cast("int").alias("file"),
+            f.col("_metadata.row_index").alias("position"),
+            "items",
+            "exact",
+            "counts",
+        )
+        return written.join(self.places, ["file", "position"])
 
     def check_people(self, written: Written, result: Audit) -> bool:  # noqa: ARG002
-        """Count people: a record is one user's, or its own. Owners are looked for with their originals."""
-        result.people_min = result.k_min
+        """Count the people behind equal records. Owners are looked for with their originals."""
+        if not self.has_sessions:
+            result.people_min = result.k_min  # a row is a person's own
+            return True
+        owned = self.records.join(self.rows.select("row", "person"), "row")
+        shared = owned.groupBy("items", "exact", "counts").agg(f.countDistinct("person").alias("people"))
+        is_rare = f.col("people") < result.claim.least
+        found = shared.agg(f.min("people"), f.count(f.when(is_rare, 1)), f.count("*")).collect()[0]
+        least, rare, classes = (int(value or 0) for value in found)
+        result.require(
+            wrong=classes != result.classes, problem="not every published row has exactly one owner"
+        )
+        require_people(least, rare, result)
         return True
 
     def check_texts(
@@ -89,14 +115,7 @@ class SparkOriginals:
         progress: Callable[[int, int], None],  # noqa: ARG002
     ) -> None:
         """Check that every row has exactly one owner and is true of what the owner has."""
-        records = self.work.spark.read.parquet(address(self.path)).select(
-            f.regexp_extract("_metadata.file_name", r"part-(\d+)", 1).cast("int").alias("file"),
-            f.col("_metadata.row_index").alias("position"),
-            "items",
-            "exact",
-            "counts",
-        )
-        pairs = records.join(self.places, ["file", "position"]).join(self.rows, "row")
+        pairs = self.records.join(self.rows, "row")
         sent = self.work.spark.sparkContext.broadcast((relation, self.taxonomy.leaf_nodes, dict(node_of)))
         found = pairs.mapInArrow(partial(_held_against, sent=sent), "row bigint, wrong boolean")
         sums = found.agg(f.count("*"), f.countDistinct("row"), f.count(f.when(f.col("wrong"), 1)))

@@ -12,8 +12,10 @@ from incrowd.kernels.arrays import Rows
 
 __all__ = ["PUBLISHED", "lists", "of_table", "rows_of", "starts"]
 
-PUBLISHED = "row bigint, nodes array<int>, counts array<int>"
-"""What every method returns on Spark: a line for each row, with the nodes that it publishes, ascending, and how often each."""
+PUBLISHED = "row bigint, place binary, nodes array<int>, counts array<int>"
+"""What every method returns on Spark: a line for each row, with the nodes that it publishes, ascending, and how often each.
+
+Rows of one class, and no others, have the same place; the order of places is that of the local method's classes."""
 
 
 def rows_of(leaf: pa.Array, times: pa.Array) -> Rows:

@@ -13,9 +13,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.ragged import list_ids, take_lists
 from incrowd.core.transactions import Transactions
-from incrowd.methods.classes import WITHHELD, Classes
 from incrowd.spark.bags import rows_of
 from incrowd.taxonomy.tree import Taxonomy
 

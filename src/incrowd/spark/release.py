@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from incrowd.auditing.audit import MapParts
-from incrowd.core.claims import Claim
+from incrowd.core.claims import Claim, Distinct
 from incrowd.core.promises import promised
 from incrowd.core.ragged import list_ids
 from incrowd.core.transactions import Transactions
@@ -35,7 +35,7 @@ from incrowd.release.files.manifest import Bin
 from incrowd.release.files.nodes import PublishedNodes, published_nodes, taxonomy_table
 from incrowd.release.files.parts import PART_NAME, part_files, read_part, runs_in
 from incrowd.release.files.records import RECORDS_SCHEMA, Record, write_parquet
-from incrowd.release.lengths import bins_of_lengths
+from incrowd.release.lengths import bins_of_people
 from incrowd.release.publication import Publication
 from incrowd.spark.audit import SparkOriginals, on_executors
 from incrowd.spark.bags import rows_of
@@ -67,6 +67,8 @@ class SparkRelease(Publication):
         The rows in leaves of the taxonomy, and how many hold anything.
     published
         The nodes that are published of each row, with their counts.
+    distinct, notes
+        What k counts, and what there is to tell of the method's work.
     path, places
         Where the records are written, and the `file` and `position` of each row there, once they are.
     """
@@ -80,12 +82,14 @@ class SparkRelease(Publication):
     rows: DataFrame
     filled: int
     published: DataFrame
+    distinct: Distinct = "records"
+    notes: tuple[str, ...] = ()
     claim: Claim = field(init=False)
     path: Path = field(init=False)
     places: DataFrame = field(init=False)
 
     def __post_init__(self) -> None:
-        self.claim = promised(self.settings, distinct="records")
+        self.claim = promised(self.settings, distinct=self.distinct)
 
     @cached_property
     def labels(self) -> Broadcast[Labels]:
@@ -110,7 +114,10 @@ class SparkRelease(Publication):
     @cached_property
     def counts(self) -> Counts:
         """Counts of what came in and went out. Private."""
-        return count_records(self.spelled, self.labels.value, self.gathered.summary["units"])
+        owned = self.spelled
+        if self.gathered.has_sessions:
+            owned = owned.join(self.rows.select("row", "person"), "row")
+        return count_records(owned, self.labels.value, self.gathered.summary["units"])
 
     @cached_property
     def losses(self) -> Losses:
@@ -139,12 +146,16 @@ class SparkRelease(Publication):
     @cached_property
     def lengths(self) -> list[Bin]:
         """The lengths of the originals of the published records, in bins of at least k."""
-        return bins_of_lengths(*count_lengths(self.rows), self.claim.least)
+        sums = count_lengths(self.rows, has_sessions=self.gathered.has_sessions)
+        return bins_of_people(*sums, self.claim.least)
 
-    @property
+    @cached_property
     def silent_people(self) -> int:
-        """How many different people the withheld records belong to: each is a person's, or a basket."""
-        return self.counts.withheld
+        """How many different people the withheld records belong to."""
+        if not self.gathered.has_sessions:
+            return self.counts.withheld  # each is a person's, or a basket
+        silent = self.gathered.units.join(self.published.select("row"), "row", "left_anti")
+        return int(silent.select("person").distinct().count())
 
     @property
     def map_parts(self) -> MapParts:
@@ -154,7 +165,15 @@ class SparkRelease(Publication):
     @property
     def originals(self) -> SparkOriginals:
         """What the audit holds the written records against."""
-        return SparkOriginals(self.work, self.path, self.rows, self.taxonomy, self.places, self.named.renamed)
+        return SparkOriginals(
+            self.work,
+            self.path,
+            self.rows,
+            self.taxonomy,
+            self.places,
+            self.named.renamed,
+            self.gathered.has_sessions,
+        )
 
     def write_records(self, path: Path) -> Digest:
         """Write the records as parts of a directory and return them in sums."""
@@ -170,15 +189,14 @@ class SparkRelease(Publication):
 
     def owners(self) -> Iterator[tuple[pa.Array, pa.Array]]:
         """Yield owners and their rows, in the order of owners; the driver holds some of them at a time."""
-        assert self.gathered.units is not None  # noqa: S101 - a map of baskets is refused before
         sizes = {row["file"]: row["count"] for row in self.places.groupBy("file").count().collect()}
         files = sorted(sizes)
         before = dict(zip(files, accumulate([0, *(sizes[file] for file in files)]), strict=False))
         starts = self.work.spark.createDataFrame(list(before.items()), "file int, before bigint")
         rows = self.places.join(f.broadcast(starts), "file").join(self.gathered.units, "row").orderBy("row")
-        owned = rows.select("key", (f.col("before") + f.col("position")).alias("place")).toLocalIterator()
+        owned = rows.select("owner", (f.col("before") + f.col("position")).alias("place")).toLocalIterator()
         while some := list(islice(owned, ROWS_AT_ONCE)):
-            yield pa.array([row["key"] for row in some]), pa.array([row["place"] for row in some])
+            yield pa.array([row["owner"] for row in some]), pa.array([row["place"] for row in some])
 
 
 class Labels(NamedTuple):
@@ -303,16 +321,17 @@ def _records(batch: pa.RecordBatch, labels: Labels) -> pa.RecordBatch:
 
 
 def count_records(spelled: DataFrame, labels: Labels, records_in: int) -> Counts:
-    """Count the distinct records and how many rows share each, on the cluster."""
-    shared = spelled.groupBy("ranks", "counts").agg(f.count("*").alias("size"))
-    found = shared.agg(f.count("*"), f.sum("size"), f.min("size")).collect()[0]
-    groups, records, least = (int(value or 0) for value in found)
+    """Count the distinct records, and how many rows and people share each, on the cluster; without a `person` a row is one's own."""
+    people = f.countDistinct("person") if "person" in spelled.columns else f.count("*")
+    shared = spelled.groupBy("ranks", "counts").agg(f.count("*").alias("size"), people.alias("people"))
+    found = shared.agg(f.count("*"), f.sum("size"), f.min("size"), f.min("people")).collect()[0]
+    groups, records, least, fewest = (int(value or 0) for value in found)
     return Counts(
         records_in=records_in,
         records_out=records,
         withheld=records_in - records,
         groups=groups,
         k_min=least,
-        people_min=least,  # a row is a user's, or a record's own
+        people_min=fewest,
         labels=len(labels.names),
     )

@@ -9,6 +9,7 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 
 from incrowd.core.atomic import working_beside
+from incrowd.core.classes import check_enough
 from incrowd.errors import BadInputError
 from incrowd.jobs.anonymize import counted_by
 from incrowd.jobs.clock import Clock, ProgressListener
@@ -17,15 +18,15 @@ from incrowd.jobs.run import Made, Outcome, choices, run_on
 from incrowd.jobs.spec import Job, Options, read_job
 from incrowd.kernels.arrays import tree_arrays
 from incrowd.logs.formats.encoding import UTF8
-from incrowd.methods.classes import check_enough
 from incrowd.spark.flock.method import check_shard, flock_on_spark
 from incrowd.spark.partition.method import partition_on_spark
+from incrowd.spark.people import WithPeople, with_people_on_spark
 from incrowd.spark.reading.read import Reading, read
 from incrowd.spark.release import SparkRelease
 from incrowd.spark.session import plain_errors, session
 from incrowd.spark.transactions import Gathered, gather, place_rows
 from incrowd.spark.work import SHARD, Work
-from incrowd.taxonomy import Attached
+from incrowd.taxonomy import Attached, Taxonomy
 
 __all__ = ["METHODS", "run_spark_job"]
 
@@ -71,7 +72,6 @@ def _check(job: Job) -> None:
     """Refuse what does not work on a cluster, before anything is read."""
     local = {
         f"method {job.method.name}": job.method.name not in METHODS,
-        f"unit {job.options.unit}": job.unit.gap is not None,
         f"--encoding {job.options.encoding}": job.encoding != UTF8,
     }
     for what, is_local in local.items():
@@ -103,17 +103,14 @@ def _engine(spark: SparkSession, source: str, shard: int, job: Job, clock: Clock
             keep_rejected=job.options.keep_rejected,
         )
         with rejects_named(job, reading):
-            if job.options.private_map is not None and reading.is_baskets:
+            if job.options.private_map is not None and reading.is_baskets and len(reading.found.files) > 1:
                 raise BadInputError(
-                    "the private map of baskets is written by the local engine only: use --engine local"
+                    "the private map of baskets names each by its line number: give one file, or drop --private-map"
                 )
             gathered, attached, rows, filled = _placed(job, work, clock, reading)
         clock.step("anonymize")
         tree, own = attached.taxonomy, job.setting.parameters
-        where = str(work.directory / job.method.name)
-        made = METHODS[job.method.name](
-            rows, tree_arrays(tree), tree, k=job.k, shard=shard, work=where, **own
-        )
+        found = _grouped(job, work, rows, tree, shard)
         release = SparkRelease(
             job.method.name,
             {
@@ -128,18 +125,30 @@ def _engine(spark: SparkSession, source: str, shard: int, job: Job, clock: Clock
             gathered,
             rows,
             filled,
-            work.settle(made, "published"),
+            work.settle(found.published, "published"),
+            "people" if job.counts_people else "records",
+            found.notes,
         )
         yield Made(release, attached.listed, attached.unlisted, reading, gathered.summary)
+
+
+def _grouped(job: Job, work: Work, rows: DataFrame, tree: Taxonomy, shard: int) -> WithPeople:
+    """Run the method, and let every class have k different people where one may have several rows."""
+    method, where = METHODS[job.method.name], str(work.directory / job.method.name)
+    made = method(rows, tree_arrays(tree), tree, k=job.k, shard=shard, work=where, **job.setting.parameters)
+    if not job.counts_people or job.k is None:
+        return WithPeople(made.drop("place"))
+    return with_people_on_spark(work.settle(made, "grouped"), rows, tree, k=job.k, shard=shard, work=work)
 
 
 def _placed(
     job: Job, work: Work, clock: Clock, reading: Reading
 ) -> tuple[Gathered, Attached, DataFrame, int]:
-    """Build the transactions and place them on the taxonomy; refuse if k records are not left."""
+    """Build the transactions and place them on the taxonomy; refuse if k records, or people who have one, are not left."""
     clock.step("items")
     items = reading.kind_of_items(job.items)
-    gathered = gather(work, reading, items, knowledge_for(job, items), bags=not job.options.sets)
+    knowledge = knowledge_for(job, items)
+    gathered = gather(work, reading, job.unit, items, knowledge, bags=not job.options.sets)
     check_left(reading, gathered.summary)
     clock.step("taxonomy")
     attached = attach_items(job, items, gathered.without_rows)
@@ -147,5 +156,6 @@ def _placed(
     rows = place_rows(work, gathered, attached)
     filled = rows.count()
     if job.k is not None:
-        check_enough(job.k, filled)
+        found = rows.select("person").distinct().count() if job.counts_people else filled
+        check_enough(job.k, found, by_people=job.counts_people)
     return gathered, attached, rows, filled

@@ -13,11 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import Broadcast
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 
 from incrowd.core.transactions import Transactions
 from incrowd.logs.items import Lookup, lookup_of, named_by_kind, words_of
+from incrowd.logs.units import Unit
 from incrowd.spark.reading.read import Reading
 from incrowd.spark.work import Work
 from incrowd.taxonomy import Attached, Taxonomy
@@ -35,9 +36,10 @@ class Gathered:
     Parameters
     ----------
     bags
-        `key` (the user, or the number of a basket), `name` of an item, `times`.
+        `key` (the owner, or the number of a basket), `name` of an item, `times`.
     units
-        `key` and `row` of every user, also of those with nothing left; None for baskets, whose key is their row.
+        `owner` and `row` of every unit, and the `person` behind it as a number: of sessions the row of the person's first,
+        otherwise the row. Users and sessions with nothing left are there too; baskets are not.
     unit
         What a row stands for, as a manifest names it.
     vocabulary
@@ -47,11 +49,16 @@ class Gathered:
     """
 
     bags: DataFrame
-    units: DataFrame | None
+    units: DataFrame
     unit: str
     vocabulary: pa.Array
     summary: Mapping[str, int]
     account: tuple[str, ...]
+
+    @property
+    def has_sessions(self) -> bool:
+        """Whether one person may have several rows."""
+        return self.unit.startswith("session")
 
     @property
     def without_rows(self) -> Transactions:
@@ -69,16 +76,16 @@ class Gathered:
 
 
 def gather(
-    work: Work, reading: Reading, items: str, knowledge: Taxonomy | None = None, *, bags: bool
+    work: Work, reading: Reading, unit: Unit, items: str, knowledge: Taxonomy | None = None, *, bags: bool
 ) -> Gathered:
     """Build bags of named items from what was read; the parameters are those of :meth:`incrowd.logs.Log.transactions`."""
-    counts: dict[str, int] = {}
+    name, counts = reading.name_of_unit(unit), dict[str, int]()
     if reading.is_baskets:
-        units, records = None, reading.rows
+        units, records = _baskets(reading), reading.rows
         words = reading.good.select(f.col("unit").alias("key"), f.col("query").alias("text"))
     else:
-        units = _units(work, reading)
-        queries = work.settle(_queries(reading), "queries")
+        events = work.settle(_events(reading, unit), "queries")
+        units, queries = _units(work, events), events.where(f.col("query") != "").select("key", "query")
         counts["queries"], records = queries.count(), units.count()
         words = queries.mapInArrow(partial(_words, items=items), "key string, text string")
     pairs = work.settle(words.groupBy("key", "text").agg(f.count("*").alias("times")), "pairs")
@@ -97,21 +104,42 @@ def gather(
         "occurrences": occurrences or 0,
         "empty": records - filled,
     }
-    unit = "record" if reading.is_baskets else "user"
-    summary, account = reading.summed_up(unit, items, counts)
-    return Gathered(bag, units, unit, vocabulary, summary, account)
+    summary, account = reading.summed_up(name, items, counts)
+    return Gathered(bag, units, name, vocabulary, summary, account)
 
 
-def _units(work: Work, reading: Reading) -> DataFrame:
-    """Give the users numbers from 0 by their ids, in the order of code points."""
-    users = reading.good.select(f.col("user").alias("key")).distinct()
-    return work.numbered(users, "key", "units", "row")
+def _baskets(reading: Reading) -> DataFrame:
+    """Return the baskets that are not empty; their owners are the numbers of their lines."""
+    found = reading.good.select(f.col("line").cast("string").alias("owner"), f.col("unit").alias("row"))
+    return found.distinct().withColumn("person", f.col("row"))
 
 
-def _queries(reading: Reading) -> DataFrame:
-    """Return all queries with the `key` of their unit; the clicks of one query, which share its time, count once."""
-    queries = reading.good.where(f.col("query") != "").select(f.col("user").alias("key"), "time", "query")
-    return (queries.distinct() if reading.has_times else queries).select("key", "query")
+def _events(reading: Reading, unit: Unit) -> DataFrame:
+    """Return the `key` of the unit and the `query` of all events, and of sessions the `user` and the number of the `visit`.
+
+    The clicks of one query, which share its time, count once. An empty query counts as activity, as in
+    :func:`incrowd.logs.units.make_units`.
+    """
+    events = reading.good.select("user", "time", "query")
+    events = events.distinct() if reading.has_times else events
+    if unit.gap is None:
+        return events.select(f.col("user").alias("key"), "query")
+    # Rows of the same second are peers in the sum, so they share a visit whatever their order.
+    in_order = Window.partitionBy("user").orderBy("time")
+    starts = f.coalesce((f.col("time") - f.lag("time").over(in_order) > unit.gap).cast("int"), f.lit(0))
+    visits = events.withColumn("starts", starts).withColumn("visit", 1 + f.sum("starts").over(in_order))
+    return visits.select(f.concat_ws("#", "user", "visit").alias("key"), "query", "user", "visit")
+
+
+def _units(work: Work, events: DataFrame) -> DataFrame:
+    """Give the units numbers from 0 by the user's id, in the order of code points, then by the session."""
+    if "visit" not in events.columns:
+        users = work.numbered(events.select("key").distinct(), "key", "units", "row")
+        return users.select(f.col("key").alias("owner"), "row", f.col("row").alias("person"))
+    sessions = events.select(f.struct("user", "visit", "key").alias("session")).distinct()
+    numbered = work.numbered(sessions, "session", "units", "row")
+    person = f.min("row").over(Window.partitionBy("session.user")).alias("person")
+    return work.settle(numbered.select(f.col("session.key").alias("owner"), "row", person), "sessions")
 
 
 def _words(batches: Iterable[pa.RecordBatch], *, items: str) -> Iterator[pa.RecordBatch]:
@@ -152,14 +180,17 @@ def _vocabulary(meanings: DataFrame) -> pa.Array:
 
 
 def place_rows(work: Work, gathered: Gathered, attached: Attached) -> DataFrame:
-    """Return the rows in terms of the taxonomy's leaves: `row`, `leaf`, `times`; rows that hold nothing are not there."""
+    """Return the rows in terms of the taxonomy's leaves: `row`, `person`, `leaf`, `times`.
+
+    Rows that hold nothing are not there.
+    """
     tree = attached.taxonomy
     table = pa.table({"name": tree.items, "leaf": pa.array(tree.item_leaf, pa.int32())})
     placed = gathered.bags.join(work.table(table, "leaves.parquet"), "name")
     pairs = f.array_sort(f.collect_list(f.struct("leaf", "times"))).alias("pairs")
     rows = placed.groupBy("key").agg(pairs)
-    if gathered.units is None:
-        rows = rows.withColumn("row", f.col("key"))
+    if gathered.unit == "record":
+        rows = rows.select(f.col("key").alias("row"), f.col("key").alias("person"), "pairs")
     else:
-        rows = rows.join(gathered.units, "key")
-    return work.settle(rows.select("row", "pairs.leaf", "pairs.times"), "rows")
+        rows = rows.join(gathered.units.withColumnRenamed("owner", "key"), "key")
+    return work.settle(rows.select("row", "person", "pairs.leaf", "pairs.times"), "rows")

@@ -8,7 +8,7 @@ from pathlib import Path
 from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError, nearest
 from incrowd.taxonomy.attach import Attached, Unlisted, attach
-from incrowd.taxonomy.sources.any_file import read_taxonomy
+from incrowd.taxonomy.sources import read_taxonomy
 from incrowd.taxonomy.sources.balanced import balanced
 from incrowd.taxonomy.sources.files import parse_taxonomy
 from incrowd.taxonomy.sources.wordnet import wordnet_tree

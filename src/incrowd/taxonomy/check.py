@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from incrowd.errors import BadInputError, nearest
-from incrowd.taxonomy.sources.any_file import parse_file, read_taxonomy
+from incrowd.taxonomy.sources import parse_file, read_taxonomy
 from incrowd.taxonomy.sources.wordnet import wordnet_tree
 from incrowd.taxonomy.tree import Taxonomy
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.core.ragged import starts_of
 from incrowd.core.types import Bools, Floats, Ints32, Ints64
 from incrowd.errors import BadInputError
 
@@ -91,7 +92,7 @@ class Taxonomy:
 
     @cached_property
     def _leaves_before(self) -> Ints32:
-        return np.concatenate(([0], np.cumsum(self.is_leaf))).astype(np.int32)
+        return starts_of(self.is_leaf).astype(np.int32)
 
     @property
     def first_leaf(self) -> Ints32:
@@ -107,6 +108,11 @@ class Taxonomy:
     def leaf_nodes(self) -> Ints32:
         """Node of each leaf rank."""
         return np.flatnonzero(self.is_leaf).astype(np.int32)
+
+    def leaves_of(self, items: Ints32) -> Ints32:
+        """Return the leaf on which each of some items is; items were attached to the tree before."""
+        assert self.item_leaf is not None  # noqa: S101 - attach() has run; callers see to that
+        return self.leaf_nodes[self.item_leaf[items]]
 
     @property
     def leaf_count(self) -> int:
@@ -168,7 +174,7 @@ class Taxonomy:
     def child_start(self) -> Ints32:
         """Children of v are ``children[child_start[v]:child_start[v + 1]]``."""
         per_node = np.bincount(self.parent[1:], minlength=len(self))
-        return np.concatenate(([0], np.cumsum(per_node))).astype(np.int32)
+        return starts_of(per_node).astype(np.int32)
 
     @cached_property
     def children(self) -> Ints32:
@@ -235,7 +241,7 @@ def _levels(parent: Ints32) -> list[Ints32]:
     if len(roots) != 1:
         raise BadInputError(f"a taxonomy needs exactly one root (found {len(roots)})")
     by_parent = np.argsort(parent, kind="stable")[1:].astype(np.int32)
-    start = np.concatenate(([0], np.cumsum(np.bincount(parent[by_parent], minlength=len(parent)))))
+    start = starts_of(np.bincount(parent[by_parent], minlength=len(parent)))
     levels, reached = [roots.astype(np.int32)], 1
     while True:
         family = start[levels[-1] + 1] - start[levels[-1]]

@@ -1,1 +1,1 @@
-"""From typed text to items: normalised texts and words (`words`), nouns by WordNet (`lexicon`)."""
+"""From typed text to items: normalised texts and words (`words`), noun phrases (`phrases`), what queries mean (`concepts`)."""

@@ -14,8 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.core.ragged import list_sums, starts_of
 from incrowd.core.types import Bools, Ints32, Ints64
-from incrowd.text.lexicon import ADJECTIVE, VERB, lexicon
+from incrowd.taxonomy.sources.wordnet import ADJECTIVE, VERB, lexicon
 from incrowd.text.words import STOP_WORDS, normalise, split_terms
 
 __all__ = ["Phrases", "are_stop_words", "noun_lemmas", "noun_phrases", "split_words"]
@@ -97,7 +98,7 @@ class Phrases:
         np.add.at(inside, self.first, 1)
         np.add.at(inside, self.end, -1)
         words = self.vocabulary.take(pa.array(self.word[np.cumsum(inside[:-1]) > 0]))
-        bounds = np.concatenate(([0], np.cumsum(self.end - self.first))).astype(np.int32)
+        bounds = starts_of(self.end - self.first).astype(np.int32)
         phrases = pc.binary_join(pa.ListArray.from_arrays(pa.array(bounds), words), " ")
         return pa.ListArray.from_arrays(pa.array(self.start.astype(np.int32)), phrases)
 
@@ -119,7 +120,7 @@ def noun_phrases(queries: pa.StringArray) -> Phrases:
     tag = _tag(flags, start)
     kept = (flags & STOPS == 0) & ~_in_foreign_query(flags, start)
     place = np.flatnonzero(kept)
-    word_start = np.concatenate(([0], np.cumsum(kept)))[start]
+    word_start = starts_of(kept)[start]
     apart = np.diff(place, prepend=-2) > 1  # a stop word lies between
     apart[word_start[:-1][word_start[:-1] < len(place)]] = True
     first, end = _chunk(tag[place], apart, plural=flags[place] & PLURAL > 0)
@@ -210,7 +211,7 @@ def _in_foreign_query(flags: Flags, start: Ints64) -> Bools:
     """Return for each word whether its query is in another language."""
 
     def count(bit: int) -> Ints64:
-        return np.diff(np.concatenate(([0], np.cumsum(flags & bit > 0)))[start])
+        return list_sums(start, flags & bit > 0)
 
     foreign = count(FOREIGN | STRANGE)
     elsewhere = (foreign >= _FEWEST_FOREIGN) & (foreign > count(KNOWN)) & (count(FOREIGN) > count(STOPS))

@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.core.clean import bytes_of, rows_with
 from incrowd.core.types import Bools
-from incrowd.text.clean import bytes_of, rows_with
-from incrowd.text.lexicon import lexicon
+from incrowd.taxonomy.sources.wordnet import lexicon
 
 __all__ = [
     "LISTED",

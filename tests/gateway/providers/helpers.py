@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from incrowd.gateway.config.config import Hidden, HttpProvider, PostgresProvider
+from incrowd.gateway.config.settings import Hidden, HttpProvider, PostgresProvider
 from incrowd.gateway.providers import ProviderError, open_provider
 
 

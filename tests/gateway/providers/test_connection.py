@@ -18,7 +18,7 @@ from gateway.providers.helpers import expect_failure, fetch, http, using
 from gateway.providers.raw import Raw, answer
 from gateway.providers.test_pool import loops, run, targets_of
 from helpers import until_async
-from incrowd.gateway.config.config import Budget, CursorPages, HttpProvider
+from incrowd.gateway.config.settings import Budget, CursorPages, HttpProvider
 from incrowd.gateway.providers import ProviderError
 from incrowd.gateway.providers.connection import Connection
 from incrowd.gateway.providers.reader import MOST_OUTSIDE, AnswerReader

@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gateway.json_values import json_values
-from incrowd.gateway.config.config import Budget
 from incrowd.gateway.config.pointers import compile_pointer
+from incrowd.gateway.config.settings import Budget
 from incrowd.gateway.providers import decode as decoding
 from incrowd.gateway.providers import structure
 from incrowd.gateway.providers.base import ProviderError

@@ -12,7 +12,7 @@ from gateway.providers.helpers import expect_failure, failure, fetch, http, usin
 from gateway.upstream import FAULTS
 from helpers import until_async
 from incrowd.errors import BadInputError
-from incrowd.gateway.config.config import Budget, ClientTls, Hidden, OffsetPages
+from incrowd.gateway.config.settings import Budget, ClientTls, Hidden, OffsetPages
 from incrowd.gateway.providers.base import Fetched, ProviderError
 
 SECRET = "Essex-and-nobody-else"

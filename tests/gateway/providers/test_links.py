@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.providers.helpers import expect_failure, http
 from gateway.providers.raw import Raw, answer
-from incrowd.gateway.config.config import LinkPages
+from incrowd.gateway.config.settings import LinkPages
 from incrowd.gateway.providers.base import ProviderError
 from incrowd.gateway.providers.links import MOST_CHARACTERS, next_link
 

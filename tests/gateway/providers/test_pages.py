@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gateway.providers.conftest import ROWS
 from gateway.providers.helpers import expect_failure, fetch, http
 from gateway.upstream import Upstream
-from incrowd.gateway.config.config import Budget, CursorPages, HttpProvider, LinkPages, OffsetPages
+from incrowd.gateway.config.settings import Budget, CursorPages, HttpProvider, LinkPages, OffsetPages
 from incrowd.gateway.providers.base import ProviderError
 from incrowd.gateway.providers.pages import Page, plan_walk
 

@@ -16,7 +16,7 @@ from gateway.providers.helpers import http
 from gateway.providers.raw import Raw, answer, slowly
 from gateway.providers.test_tls import papers
 from helpers import until_async
-from incrowd.gateway.config.config import ClientTls
+from incrowd.gateway.config.settings import ClientTls
 from incrowd.gateway.providers import ProviderError, open_provider
 
 __all__ = ["papers"]  # a fixture is found by its name here

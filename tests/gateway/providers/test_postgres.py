@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from gateway.providers.helpers import expect_failure, failure, fetch, table, using
 from helpers import until, until_async
 from incrowd.errors import BadInputError
-from incrowd.gateway.config.config import Budget, Hidden
+from incrowd.gateway.config.settings import Budget, Hidden
 from incrowd.gateway.providers import ProviderError
 from incrowd.gateway.providers.postgres import _data_problem
 

@@ -8,7 +8,7 @@ import pytest
 from gateway.providers.conftest import ROWS
 from gateway.providers.helpers import expect_failure, fetch, http, using
 from gateway.upstream import Upstream
-from incrowd.gateway.config.config import ClientTls
+from incrowd.gateway.config.settings import ClientTls
 
 
 def openssl(*words):

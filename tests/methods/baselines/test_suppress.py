@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import reference
 import reference_clump as naive
+from incrowd.core.classes import WITHHELD
 from incrowd.errors import BadInputError
 from incrowd.methods.baselines.suppress import suppress
-from incrowd.methods.classes import WITHHELD
 from incrowd.methods.registry import METHODS
 from incrowd.metrics.losses import measure_losses
 from strategies import Case, cases, in_names, large_cases

@@ -12,13 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from incrowd.gateway.config.cautions import cautions
-from incrowd.gateway.config.config import Config, policies_in_use
 from incrowd.gateway.config.exposure import Exposure, exposures, shown_exposures, warnings_of
+from incrowd.gateway.config.rules import policies_in_use
+from incrowd.gateway.config.settings import Config
 from incrowd.gateway.config.units import size_in_words
 from incrowd.gateway.config.usable import resource_warnings, startup_errors
 from incrowd.gateway.ops.ledgers import ledger_problems
 from incrowd.gateway.server.prepared import checked_table, protected_names
-from incrowd.generalizer.cube.cube import predicted_bytes, slab_bytes
+from incrowd.generalizer.cube.layout import predicted_bytes, slab_bytes
 from incrowd.generalizer.entropy import as_fraction, guess_sum
 from incrowd.generalizer.policy import Policy
 from incrowd.generalizer.schema import AuxiliaryTable

@@ -9,74 +9,11 @@ from msgspec.structs import replace
 
 from incrowd.errors import BadInputError
 from incrowd.gateway.config.reading import StructReader, read_yaml
-from incrowd.gateway.config.rules import (
-    RESERVED_PARAMETERS,
-    check_names,
-    check_rules,
-    check_rungs,
-    check_templates,
-    policies_in_use,
-)
-from incrowd.gateway.config.settings import (
-    Budget,
-    Cache,
-    ClientTls,
-    Config,
-    CursorPages,
-    Hidden,
-    HiddenBytes,
-    HttpProvider,
-    LedgerSource,
-    LinkPages,
-    Listen,
-    Metrics,
-    OffsetPages,
-    Page,
-    Pages,
-    Parameter,
-    Person,
-    PostgresProvider,
-    Privacy,
-    Provider,
-    Rate,
-    Route,
-    Sample,
-    ServerTls,
-    TableSource,
-)
+from incrowd.gateway.config.rules import check_names, check_rules, check_rungs, check_templates
+from incrowd.gateway.config.settings import Config, HttpProvider, LedgerSource, Parameter, Provider, Route
 from incrowd.generalizer.schema import Schema
 
-__all__ = [
-    "RESERVED_PARAMETERS",
-    "Budget",
-    "Cache",
-    "ClientTls",
-    "Config",
-    "CursorPages",
-    "Hidden",
-    "HiddenBytes",
-    "HttpProvider",
-    "LedgerSource",
-    "LinkPages",
-    "Listen",
-    "Metrics",
-    "OffsetPages",
-    "Page",
-    "Pages",
-    "Parameter",
-    "Person",
-    "PostgresProvider",
-    "Privacy",
-    "Provider",
-    "Rate",
-    "Route",
-    "Sample",
-    "ServerTls",
-    "TableSource",
-    "check_against",
-    "load_config",
-    "policies_in_use",
-]
+__all__ = ["check_against", "load_config"]
 
 
 def load_config(path: Path) -> Config:

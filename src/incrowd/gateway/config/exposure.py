@@ -15,7 +15,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from incrowd.gateway.config.config import Config
+from incrowd.gateway.config.settings import Config
 from incrowd.gateway.server.prepared import templates
 from incrowd.generalizer.minimality import Posterior, posterior, usual_templates
 from incrowd.generalizer.policy import Policy

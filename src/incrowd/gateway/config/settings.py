@@ -29,7 +29,6 @@ __all__ = [
     "Metrics",
     "OffsetPages",
     "Page",
-    "Pages",
     "Parameter",
     "Person",
     "PostgresProvider",
@@ -262,9 +261,6 @@ class Budget(_Settings, frozen=True, kw_only=True):
 
     rows: Count = 100_000
     bytes: Size = 50 * 10**6
-
-
-Pages = OffsetPages | CursorPages | LinkPages
 
 
 class HttpProvider(_Settings, frozen=True, kw_only=True, tag_field="kind", tag="http"):

@@ -17,7 +17,8 @@ from pathlib import Path
 from psycopg.conninfo import conninfo_to_dict
 
 from incrowd.errors import BadInputError
-from incrowd.gateway.config.config import Config, Listen, Metrics, PostgresProvider, Provider, load_config
+from incrowd.gateway.config.config import load_config
+from incrowd.gateway.config.settings import Config, Listen, Metrics, PostgresProvider, Provider
 from incrowd.gateway.ops.health import is_alive, serves_metrics
 from incrowd.gateway.providers import open_provider
 from incrowd.gateway.server.connections import limits_of, most_descriptors, too_few_descriptors

@@ -49,9 +49,8 @@ def run_demo(port: int, say: Callable[[str], None]) -> None:
     with private_directory() as folder:
         pq.write_table(table, folder / "people.parquet")
         config = folder / "gateway.yaml"
-        os.environ[SECRET_VARIABLE] = (
-            secrets.token_hex()
-        )  # never on disk, where it would stay if this process were killed
+        # Never on disk, where it would stay if this process were killed.
+        os.environ[SECRET_VARIABLE] = secrets.token_hex()
         config.write_text(yaml.safe_dump(_config(port, provider.start()), sort_keys=False), encoding="utf-8")
         init_ledger(config)
         say(f"{ROWS:,} synthetic people, and a provider that must not learn their incomes.")

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from incrowd.errors import BadInputError, IncrowdError
-from incrowd.gateway.config.config import Config, LedgerSource, load_config
+from incrowd.gateway.config.config import load_config
+from incrowd.gateway.config.settings import Config, LedgerSource
 from incrowd.gateway.ops.log import EventLog
 from incrowd.gateway.ops.metrics import GatewayMetrics
 from incrowd.generalizer.ledger.ledger import Ledger

@@ -229,10 +229,6 @@ class EventLog:
         self._write = write
         self._clock = clock
 
-    def debug(self, event: str, **fields: Unpack[Fields]) -> None:
-        """Log an event that only helps debugging."""
-        self._add("debug", event, fields)
-
     def info(self, event: str, **fields: Unpack[Fields]) -> None:
         """Log a normal event."""
         self._add("info", event, fields)

@@ -20,7 +20,7 @@ from yarl import URL
 
 from incrowd.core.bounded import keep
 from incrowd.errors import BadInputError
-from incrowd.gateway.config.config import ClientTls, HttpProvider
+from incrowd.gateway.config.settings import ClientTls, HttpProvider
 from incrowd.gateway.providers.base import (
     OVER_BUDGET,
     Fetched,

@@ -14,8 +14,8 @@ from typing import Any
 
 from yarl import URL
 
-from incrowd.gateway.config.config import CursorPages, HttpProvider, LinkPages, OffsetPages
 from incrowd.gateway.config.pointers import MISSING, compile_pointer
+from incrowd.gateway.config.settings import CursorPages, HttpProvider, LinkPages, OffsetPages
 from incrowd.gateway.providers.base import ProviderError
 from incrowd.gateway.providers.links import next_link
 from incrowd.generalizer.schema import text_of

@@ -31,7 +31,7 @@ from psycopg.types.json import set_json_loads
 from psycopg.types.string import TextLoader
 
 from incrowd.errors import BadInputError
-from incrowd.gateway.config.config import PostgresProvider
+from incrowd.gateway.config.settings import PostgresProvider
 from incrowd.gateway.providers.base import (
     OVER_BUDGET,
     Fetched,

@@ -13,6 +13,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.core.types import Ints32
+
 __all__ = ["NOWHERE", "Scan", "find_end", "find_value", "scan", "skip_blanks"]
 
 PIECE = 64 * 1024
@@ -45,7 +47,7 @@ class Scan(NamedTuple):
 
     size: int
     steps: NDArray[np.int8]
-    depths: NDArray[np.int32]
+    depths: Ints32
     strings: NDArray[np.uint8]
 
 

@@ -135,9 +135,8 @@ class Cache(Generic[T]):
         finally:
             pending.waiting -= 1
             if not pending.waiting and not pending.task.done():
-                self._remove_pending(
-                    key, pending.task
-                )  # before the cancellation, so that no other request joins it
+                # Before the cancellation, so that no other request joins it.
+                self._remove_pending(key, pending.task)
                 pending.task.cancel()
         return pending.task.result()
 

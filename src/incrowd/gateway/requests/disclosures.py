@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from incrowd.gateway.config.config import LedgerSource
+from incrowd.gateway.config.settings import LedgerSource
 from incrowd.gateway.ops.ledgers import Upkeep, maintain, open_ledger
 from incrowd.gateway.requests.query import Past, Query
 from incrowd.generalizer.ledger.ledger import Ledger

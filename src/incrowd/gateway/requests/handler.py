@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from incrowd.gateway.config.config import Person, Route
+from incrowd.gateway.config.settings import Person, Route
 from incrowd.gateway.ops.metrics import GatewayMetrics
 from incrowd.gateway.providers import OVER_BUDGET, Fetched, ProviderError
 from incrowd.gateway.requests.answer import Answer, narrow
@@ -75,9 +75,8 @@ class RouteHandler:
         else:  # in a thread, so that the event loop is not blocked
             answer = await asyncio.to_thread(_narrow, query, fetched)
         document = self._document(query, fetched, answer)
-        if (
-            fetched.nbytes > LARGE_BYTES
-        ):  # rows may be long: encoded one by one, so that other threads can run
+        if fetched.nbytes > LARGE_BYTES:
+            # Rows may be long: encoded one by one, so that other threads can run.
             document["rows"] = await asyncio.to_thread(_encode_rows, answer.rows)
         return Reply(_encode(document))
 

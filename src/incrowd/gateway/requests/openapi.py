@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from incrowd.gateway.config.config import Config, Route
+from incrowd.gateway.config.settings import Config, Route
 from incrowd.gateway.requests.answer import LARGEST_OFFSET
 from incrowd.gateway.requests.parameters import MOST_PARAMETERS
 from incrowd.gateway.requests.problems import STATUSES

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from incrowd.errors import BadInputError
-from incrowd.gateway.config.config import Person
+from incrowd.gateway.config.settings import Person
 from incrowd.gateway.requests.exchange import key_in
 from incrowd.gateway.requests.problems import too_many_requests, unauthorized
 

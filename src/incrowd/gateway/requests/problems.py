@@ -137,6 +137,6 @@ def field_missing(field: str) -> Problem:
     )
 
 
-def unavailable(message: str, retry_after: int = 1) -> Problem:
+def unavailable(message: str) -> Problem:
     """Return the problem of a part (ledger, table, provider) that cannot be used now."""
-    return Problem("unavailable", message, {"retry-after": str(retry_after)})
+    return Problem("unavailable", message, {"retry-after": "1"})

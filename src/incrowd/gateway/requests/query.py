@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 from incrowd.core.bounded import keep
-from incrowd.gateway.config.config import RESERVED_PARAMETERS, Parameter, Person, Route
+from incrowd.gateway.config.rules import RESERVED_PARAMETERS
+from incrowd.gateway.config.settings import Parameter, Person, Route
 from incrowd.gateway.ops.metrics import CountedDecision
 from incrowd.gateway.requests.answer import Filter, Getter, Order, field_getter, parse_sort, parse_window
 from incrowd.gateway.requests.parameters import read_parameters

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from incrowd.errors import BadInputError, IncrowdError
-from incrowd.gateway.config.config import Config, check_against, policies_in_use
-from incrowd.gateway.config.settings import TableSource
+from incrowd.gateway.config.config import check_against
+from incrowd.gateway.config.rules import policies_in_use
+from incrowd.gateway.config.settings import Config, TableSource
 from incrowd.generalizer.counters import choose_counter, describe
 from incrowd.generalizer.protection import Protection
 from incrowd.generalizer.schema import AuxiliaryTable

@@ -26,7 +26,7 @@ from granian.log import LogLevels
 
 from incrowd.core.temporary import private_directory
 from incrowd.errors import IncrowdError
-from incrowd.gateway.config.config import Config
+from incrowd.gateway.config.settings import Config
 from incrowd.gateway.config.usable import check_address, check_server_tls, load_usable
 from incrowd.gateway.ops.log import GRANIAN_LOGGING, EventLog, LineWriter, install
 from incrowd.gateway.ops.metrics import GatewayMetrics, start_metrics

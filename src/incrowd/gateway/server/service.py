@@ -13,7 +13,7 @@ from incrowd.gateway.requests.disclosures import Disclosures
 from incrowd.gateway.requests.people import People, RateLimit
 from incrowd.gateway.requests.problems import Problem, bad_request, refused, unavailable
 from incrowd.gateway.server.prepared import Prepared
-from incrowd.generalizer.ledger.ledger import LedgerError
+from incrowd.generalizer.ledger.file import LedgerError
 from incrowd.generalizer.protection import Protection
 
 __all__ = ["Service", "as_problems"]

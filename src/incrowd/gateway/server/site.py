@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from incrowd.gateway.config.config import Config
+from incrowd.gateway.config.settings import Config
 from incrowd.gateway.ops.metrics import OTHER, GatewayMetrics
 from incrowd.gateway.requests.exchange import Reply, Request
 from incrowd.gateway.requests.handler import RouteHandler

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.core.types import Ints64
 from incrowd.generalizer.cube.layout import Axis, Layout
 from incrowd.generalizer.schema import AuxiliaryTable
 from incrowd.kernels.jit import helper, kernel
@@ -45,7 +46,7 @@ def slabs(table: AuxiliaryTable, layout: Layout) -> Iterator[Slab]:
         yield totals, guesses
 
 
-def _sorted_places(table: AuxiliaryTable, layout: Layout) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _sorted_places(table: AuxiliaryTable, layout: Layout) -> tuple[NDArray[Any], Ints64]:
     """Return the rows' places within their slab, sorted by slab, and where the rows of each value start."""
     most = layout.slab_cells * layout.values
     places = np.zeros(table.rows, dtype=np.int32 if most <= _LARGEST_INT32 else np.int64)
@@ -64,7 +65,7 @@ def _sorted_places(table: AuxiliaryTable, layout: Layout) -> tuple[NDArray[Any],
     return in_order, starts
 
 
-def _runs(axis: Axis, starts: NDArray[np.int64]) -> Iterator[list[tuple[int, int]]]:
+def _runs(axis: Axis, starts: Ints64) -> Iterator[list[tuple[int, int]]]:
     """Yield for each node of an axis the runs of sorted rows under it."""
     bounds = starts.tolist()
     under: list[list[tuple[int, int]]] = [[] for _ in range(axis.length - 1)]
@@ -83,9 +84,7 @@ def _add_steps(places: NDArray[Any], column: NDArray[Any], steps: NDArray[Any]) 
 
 
 @kernel
-def _sort(
-    column: NDArray[Any], places: NDArray[Any], free: NDArray[np.int64], in_order: NDArray[Any]
-) -> None:
+def _sort(column: NDArray[Any], places: NDArray[Any], free: Ints64, in_order: NDArray[Any]) -> None:
     """Put the rows of each value together; `free` has where each value's next row goes."""
     for row in range(len(column)):
         code = column[row]
@@ -101,7 +100,7 @@ def _count(places: NDArray[Any], counts: NDArray[Any]) -> None:
 
 
 @kernel
-def _add_up(counts: NDArray[Any], parents: NDArray[np.int64]) -> None:
+def _add_up(counts: NDArray[Any], parents: Ints64) -> None:
     """Add each node's counts to the node one rung up; lower rungs have lower numbers."""
     for outer in range(counts.shape[0]):
         for node in range(counts.shape[1] - 1):
@@ -111,9 +110,7 @@ def _add_up(counts: NDArray[Any], parents: NDArray[np.int64]) -> None:
 
 
 @kernel
-def _sum_up(
-    counts: NDArray[Any], totals: NDArray[Any], guesses: NDArray[Any], falling: NDArray[np.int64]
-) -> None:
+def _sum_up(counts: NDArray[Any], totals: NDArray[Any], guesses: NDArray[Any], falling: Ints64) -> None:
     """Turn each cell's counts by protected value into the rows and the sum of i * c_i."""
     for cell in range(counts.shape[0]):
         found = 0
@@ -133,7 +130,7 @@ def _sum_up(
 
 
 @helper
-def _sort_falling(numbers: NDArray[np.int64], many: int) -> None:
+def _sort_falling(numbers: Ints64, many: int) -> None:
     """Sort the first numbers, greatest first (Shell's method: most cells have few)."""
     gap = many // 2
     while gap > 0:

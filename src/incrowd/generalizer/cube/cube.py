@@ -17,15 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.core.bounded import keep
+from incrowd.core.types import Ints64
 from incrowd.errors import BadInputError
 from incrowd.generalizer.cube.build import Slab, slabs
 from incrowd.generalizer.cube.file import content_digest, cube_path, load_or_build, map_again
-from incrowd.generalizer.cube.layout import Layout, predicted_bytes, slab_bytes
+from incrowd.generalizer.cube.layout import Layout
 from incrowd.generalizer.lattice import Lattice, Rungs, check_states
 from incrowd.generalizer.schema import AuxiliaryTable, Node, Schema
 from incrowd.kernels.jit import helper, kernel
 
-__all__ = ["Cube", "open_cube", "predicted_bytes", "slab_bytes"]
+__all__ = ["Cube", "open_cube"]
 
 _MOST_VIEWS = 1 << 12
 _NOTHING: Mapping[str, Node] = {}
@@ -199,7 +200,7 @@ class Face:
             self.totals, self.guesses = map_again(path, self.layout, fingerprint)
 
 
-def _geometry(schema: Schema, layout: Layout) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _geometry(schema: Schema, layout: Layout) -> tuple[Ints64, Ints64]:
     """Return for each axis, in the schema's order, its step, length and place in the parents; and the parents."""
     by_name = {axis.name: axis for axis in layout.axes}
     axes = [by_name[name] for name in schema.names if name in by_name]
@@ -253,11 +254,11 @@ def _in_memory(table: AuxiliaryTable, layout: Layout) -> Slab:
 def gather(  # noqa: PLR0917 - kernels take arrays by position
     query: int,
     past: int,
-    axes: NDArray[np.int64],
-    parents: NDArray[np.int64],
+    axes: Ints64,
+    parents: Ints64,
     totals: NDArray[Any],
     guesses: NDArray[Any],
-    counts: NDArray[np.int64],
+    counts: Ints64,
     row: int,
 ) -> None:
     """Read the counts of all states of a query out of a cube.
@@ -298,7 +299,7 @@ def gather(  # noqa: PLR0917 - kernels take arrays by position
 
 
 @helper
-def _finer(one: int, other: int, last: int, start: int, parents: NDArray[np.int64]) -> int:
+def _finer(one: int, other: int, last: int, start: int, parents: Ints64) -> int:
     """Return the lower of two nodes of which one is above the other or the same; -1 if they exclude each other."""
     above = one
     while above not in (other, last):

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from incrowd.core.types import Ints64
 from incrowd.generalizer.schema import Attribute, Schema
 
 __all__ = ["ALIGNMENT", "HEADER_BYTES", "Axis", "Layout", "predicted_bytes", "slab_bytes"]
@@ -41,7 +41,7 @@ class Axis:
     """
 
     name: str
-    nodes: NDArray[np.int64] = field(repr=False)
+    nodes: Ints64 = field(repr=False)
     step: int = 1
 
     @classmethod
@@ -61,7 +61,7 @@ class Axis:
         return int(self.nodes[-1, 0]) + 1 if self.nodes.size else 1
 
     @property
-    def parents(self) -> NDArray[np.int64]:
+    def parents(self) -> Ints64:
         """For each node the one a rung up; "don't care" is its own."""
         parents = np.full(self.length, self.length - 1, dtype=np.int64)
         for rung in range(len(self.nodes) - 1):

@@ -45,7 +45,7 @@ from incrowd.generalizer.ledger.clock import LedgerClock, steady_seconds
 from incrowd.generalizer.ledger.file import LedgerError
 from incrowd.generalizer.ledger.store import LedgerEvents, LedgerStore, check_secret
 
-__all__ = ["Ledger", "LedgerError", "LedgerEvents", "Past", "Reservation"]
+__all__ = ["Ledger", "Past", "Reservation"]
 
 CHECK_INTERVAL = 2.0
 """Seconds for which a successful test write counts."""

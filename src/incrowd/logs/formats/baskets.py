@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.core.clean import clean_texts
 from incrowd.logs.formats.columns import is_usual_name
 from incrowd.logs.tokens import without_empty_words
-from incrowd.text.clean import clean_texts
 from incrowd.text.words import STOP_WORDS
 
 if TYPE_CHECKING:
@@ -29,9 +29,8 @@ __all__ = ["BASKET_SUFFIXES", "looks_like_baskets", "looks_like_pairs", "split_b
 BASKET_SUFFIXES = (".dat", ".basket", ".baskets")
 
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
-_INSIDE = frozenset(
-    "_.&+%'-"
-)  # what may stand inside a plain token; at its end it would end a sentence or a field
+# What may stand inside a plain token; at its end it would end a sentence or a field.
+_INSIDE = frozenset("_.&+%'-")
 _DATE = re.compile(r"[0-9]{4}-?[01][0-9]-?[0-3][0-9]")
 _SECONDS_SINCE_1970 = re.compile(r"(9[0-9]{8}|1[0-9]{9})(\.[0-9]+)?")  # from 1998 to 2033
 # Words that join others in a sentence. A letter alone may well be an item.

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.core.clean import clean_texts
 from incrowd.core.types import Bools, Ints64
-from incrowd.text.clean import clean_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -27,11 +27,8 @@ _BINARY_MAGICS = (
     b"%PDF",
     b"SQLite format 3\x00",
 )
-_ISO_2022_JP = (
-    b"\x1b$B",
-    b"\x1b$@",
-    b"\x1b(J",
-)  # the escapes that switch to Japanese in text that is all ASCII
+# The escapes that switch to Japanese in text that is all ASCII.
+_ISO_2022_JP = (b"\x1b$B", b"\x1b$@", b"\x1b(J")
 HEAD_BYTES = 64 * 1024
 _PIECE_BYTES = 128 * 1024
 

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from incrowd.core.types import Bools, Ints64
 from incrowd.errors import BadInputError
-from incrowd.text.lexicon import ADJECTIVE, Lexicon, lexicon
+from incrowd.taxonomy.sources.wordnet import ADJECTIVE, Lexicon, lexicon
 
 __all__ = ["NOTHING", "Terms", "read_terms"]
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from incrowd.core.ragged import starts_of
 from incrowd.core.types import Ints32, Ints64
 from incrowd.kernels.arrays import Rows, Tree, first_at_least
 from incrowd.kernels.jit import helper, kernel
@@ -92,7 +93,7 @@ def cover(rows: Rows, tree: Tree, person: Ints32, several: bool) -> Cover:  # no
         rows.start,
         length,
         tree.leaf_nodes[rows.leaf],
-        np.concatenate(([0], np.cumsum(held))),
+        starts_of(held),
         np.repeat(np.arange(len(length)), length)[np.argsort(rows.leaf, kind="stable")],
         support,
         tree.leaf_nodes.copy(),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from incrowd.core.classes import WITHHELD, Classes, filled_rows
+from incrowd.core.ragged import starts_of
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints64
-from incrowd.errors import BadInputError
+from incrowd.errors import check_least
 from incrowd.kernels.arrays import compact, leaf_rows, tree_arrays
 from incrowd.methods.apriori.kernel import Cover, cover, lift_rare
-from incrowd.methods.classes import WITHHELD, Classes, filled_rows
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["apriori", "check_apriori"]
@@ -68,8 +69,7 @@ def apriori(
 
 def check_apriori(*, m: int, **_: object) -> None:
     """Refuse parameters out of range."""
-    if m < 1:
-        raise BadInputError(f"m must be at least 1 (got {m})")
+    check_least("m", m)
 
 
 def _classes(data: Cover, filled: Ints64, place: Ints64) -> Classes:
@@ -80,5 +80,5 @@ def _classes(data: Cover, filled: Ints64, place: Ints64) -> Classes:
         nodes = data.node[data.start[at] : data.start[at] + data.length[at]].tobytes()
         of_row[row] = number.setdefault(nodes, len(number))
     sets = [np.frombuffer(nodes, dtype=np.int32) for nodes in number]
-    start = np.concatenate(([0], np.cumsum([len(nodes) for nodes in sets], dtype=np.int64)))
+    start = starts_of([len(nodes) for nodes in sets])
     return Classes(of_row, start, np.concatenate(sets), np.ones(start[-1], dtype=np.int32))

@@ -33,18 +33,15 @@ class Bags(NamedTuple):
     times: Ints32
 
 
-def bags_of(group: Ints, query: Ints32, times: Ints64, groups: int) -> Bags:
-    """Count how often each group has each query; queries with a count of 0 are not in the bag."""
-    some = times > 0
-    bags = count_by_group(group[some], query[some], times[some], groups)
+def bags_of(group: Ints, query: Ints32, times: Ints | int, groups: int) -> Bags:
+    """Count how often each group has each query, given how often each entry counts (at least once)."""
+    bags = count_by_group(group, query, times, groups)
     return Bags(bags.start, bags.value.astype(np.int32), bags.times.astype(np.int32))
 
 
 def row_bags(events: QueryEvents) -> Bags:
     """Return the queries of each row, and how often they occur."""
-    return bags_of(
-        list_ids(events.start), events.query, np.ones(len(events), dtype=np.int64), len(events.start) - 1
-    )
+    return bags_of(list_ids(events.start), events.query, 1, len(events.start) - 1)
 
 
 def events_by_cluster(events: QueryEvents, of_row: Ints32, key: Ints) -> tuple[Ints32, Ints64, Ints64]:

@@ -40,7 +40,7 @@ def _row_categories(events: QueryEvents, category_start: Ints64, category: Ints3
     bags = row_bags(events)
     offsets, place = take_lists(category_start, bags.query.astype(np.int64))
     row, found = list_ids(bags.start)[list_ids(offsets)], category[place]
-    everything = bags_of(row, found, np.ones(len(found), dtype=np.int64), len(events.start) - 1)
+    everything = bags_of(row, found, 1, len(events.start) - 1)
     return everything._replace(times=np.ones_like(everything.times))
 
 
@@ -62,5 +62,4 @@ def erola_prototypes(events: QueryEvents, of_row: Ints32, rng: np.random.Generat
     total = np.bincount(owner, minlength=len(size))
     wanted = np.maximum((2 * total + size) // np.maximum(2 * size, 1), 1)
     taken = ranks_within(owner) < wanted[owner]
-    query = events.query[order[taken]]
-    return bags_of(owner[taken], query, np.ones(len(query), dtype=np.int64), len(size))
+    return bags_of(owner[taken], events.query[order[taken]], 1, len(size))

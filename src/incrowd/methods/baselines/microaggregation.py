@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from incrowd.core.classes import WITHHELD, Classes, filled_rows
 from incrowd.core.events import QueryEvents
 from incrowd.core.ragged import filtered_starts, list_ids, take_lists
 from incrowd.core.transactions import Transactions
@@ -22,17 +23,16 @@ from incrowd.methods.baselines.navarro import navarro_distances, navarro_prototy
 from incrowd.methods.baselines.plain import plain_distances, plain_prototypes
 from incrowd.methods.baselines.poblete import check_poblete
 from incrowd.methods.baselines.poblete import poblete as surviving_queries
-from incrowd.methods.classes import WITHHELD, Classes, filled_rows
-from incrowd.methods.meaning import Meaning, meaning_of
 from incrowd.methods.microaggregation.mdav import mdav
 from incrowd.methods.microaggregation.method import concepts_of, needs_meaning, needs_queries
 from incrowd.methods.naming import Copies, classes_of, rule_for
-from incrowd.taxonomy.concepts import Knowledge, find_concepts
+from incrowd.taxonomy.meaning import Meaning, meaning_of
 from incrowd.taxonomy.sources.wordnet import wordnet_tree
 from incrowd.taxonomy.tree import Taxonomy
+from incrowd.text.concepts import Knowledge, find_concepts
 from incrowd.text.words import split_terms
 
-__all__ = ["check_korolova", "check_poblete", "erola", "korolova", "navarro", "plain", "poblete"]
+__all__ = ["erola", "korolova", "navarro", "plain", "poblete"]
 
 
 MOST_ROWS = 20_000  # the most rows whose pairwise distances fit into memory
@@ -87,19 +87,7 @@ def erola(
 ) -> Classes:
     """Erola et al.: MDAV over identical categories, word by word; a random log of the group is published.
 
-    Parameters
-    ----------
-    transactions, taxonomy
-        Queries, understood as concepts, and the knowledge base.
-    k
-        The least number of rows (or people) in a group.
-    verbatim
-        Publish all queries, also a single person's, as the paper does: nothing is promised then. Otherwise see
-        :mod:`incrowd.methods.naming`.
-    seed
-        For the choice of queries.
-    people
-        A number for the person behind each row, to count who typed a query; None: as `transactions` has them.
+    The parameters are those of `navarro`.
     """
     chance = np.random.default_rng(seed)
     return _grouped(
@@ -125,19 +113,7 @@ def plain(
 ) -> Classes:
     """Microaggregation without semantics: queries are equal or they are not.
 
-    Parameters
-    ----------
-    transactions, taxonomy
-        Queries, understood as concepts, and the knowledge base.
-    k
-        The least number of rows (or people) in a group.
-    verbatim
-        Publish all queries, also a single person's, as the paper does: nothing is promised then. Otherwise see
-        :mod:`incrowd.methods.naming`.
-    seed
-        Has no effect.
-    people
-        A number for the person behind each row, to count who typed a query; None: as `transactions` has them.
+    The parameters are those of `navarro`; the seed has no effect.
     """
     return _grouped(
         transactions,

@@ -124,16 +124,15 @@ def navarro_prototypes(events: QueryEvents, of_row: Ints32, rng: np.random.Gener
     # A cluster with fewer events than rows still publishes one.
     first = rng.integers(0, np.clip(np.bincount(owner, minlength=len(size)), 1, np.maximum(size, 1)))
     taken = ranks_within(owner) % size[owner] == first[owner]
-    query = events.query[order[taken]]
-    return bags_of(owner[taken], query, np.ones(len(query), dtype=np.int64), len(size))
+    return bags_of(owner[taken], events.query[order[taken]], 1, len(size))
 
 
 def _texts(texts: pa.Array) -> Texts:
     """Split queries into letters and terms."""
     letters, terms = _letters(texts), _terms(texts)
     low, high = _letter_masks(letters)
-    count, ones = np.diff(terms.start), np.ones(len(terms.item), dtype=np.int64)
-    shown = np.diff(bags_of(list_ids(terms.start), terms.item % WORD, ones, len(texts)).start)
+    count = np.diff(terms.start)
+    shown = np.diff(bags_of(list_ids(terms.start), terms.item % WORD, 1, len(texts)).start)
     return Texts(letters, terms, np.diff(letters.start), count, low, high, _masks(terms), count - shown)
 
 
@@ -143,7 +142,7 @@ def _event_rows(events: QueryEvents) -> EventRows:
     since = events.time - events.time.min()
     host = np.asarray(pc.dictionary_encode(hosts_of(events.sites)).indices, dtype=np.int32)
     place = np.argsort(order)[list_ids(events.clicks)]
-    clicked = bags_of(place, host[events.site], np.ones(len(place), dtype=np.int64), len(events))
+    clicked = bags_of(place, host[events.site], 1, len(events))
     sites = Lists(clicked.start, clicked.query)
     time = since[order] / max(int(since.max()), 1)
     return EventRows(events.start, time, events.query[order], sites, _masks(sites))

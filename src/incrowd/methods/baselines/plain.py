@@ -82,14 +82,14 @@ def plain_prototypes(events: QueryEvents, of_row: Ints32) -> Bags:
     before = np.cumsum(times) - times
     before -= before[np.searchsorted(row, row)]
     given = np.clip(_quotas(np.diff(events.start), of_row, clusters)[row] - before, 0, times)
-    published = cluster >= 0
+    published = (cluster >= 0) & (given > 0)
     return bags_of(cluster[published], bags.query[order][published], given[published], clusters)
 
 
 def _commonest(bags: Bags, cluster: Ints32, clusters: int) -> Ints32:
     """Return the centroid of equation (6), each cluster's most frequent query; of equals, the first by text."""
     inside = cluster >= 0
-    total = bags_of(cluster[inside], bags.query[inside], bags.times[inside].astype(np.int64), clusters)
+    total = bags_of(cluster[inside], bags.query[inside], bags.times[inside], clusters)
     owner = list_ids(total.start)
     order = np.lexsort((total.query, -total.times, owner))
     centre = np.full(clusters + 1, -1, dtype=np.int32)  # the last is for rows outside clusters

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from incrowd.core.events import QueryEvents
 from incrowd.core.types import Bools, Ints32, Ints64
-from incrowd.errors import BadInputError
+from incrowd.errors import check_least
 from incrowd.methods.baselines import Bags, bags_of, hosts_of
 
 __all__ = ["Survivors", "check_poblete", "poblete"]
@@ -60,15 +60,14 @@ def poblete(events: QueryEvents, *, k_documents: int, kp: int) -> Survivors:
 
 def check_poblete(*, k_documents: int, kp: int, **_: object) -> None:
     """Refuse parameters out of range."""
-    for name, value in (("k_documents", k_documents), ("kp", kp)):
-        if value < 1:
-            raise BadInputError(f"{name} must be at least 1 (got {value})")
+    check_least("k_documents", k_documents)
+    check_least("kp", kp)
 
 
 def _clicked(events: QueryEvents) -> Bags:
     """Return the distinct addresses clicked after each query; a bag's entries are addresses here."""
     query = np.repeat(events.query, np.diff(events.clicks))
-    return bags_of(query, events.site, np.ones(len(query), dtype=np.int64), len(events.texts))
+    return bags_of(query, events.site, 1, len(events.texts))
 
 
 def _names_its_target(texts: pa.Array, hosts: pa.Array, query: Ints32, site: Ints32) -> Bools:
@@ -90,7 +89,7 @@ def _spaced(texts: pa.Array) -> pa.Array:
 def _sites_of(hosts: pa.Array, query: Ints32, site: Ints32, queries: int) -> Ints64:
     """Count the distinct sites clicked after each query."""
     code = np.asarray(pc.dictionary_encode(hosts).indices, dtype=np.int32)
-    return np.diff(bags_of(query, code[site], np.ones(len(query), dtype=np.int64), queries).start)
+    return np.diff(bags_of(query, code[site], 1, queries).start)
 
 
 def _linking(documents: Bags, alive: Bools) -> list[int]:

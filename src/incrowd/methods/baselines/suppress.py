@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from incrowd.core.ragged import count_distinct, list_ids
+from incrowd.core.classes import WITHHELD, Classes, filled_rows
+from incrowd.core.ragged import count_distinct, list_ids, starts_of
 from incrowd.core.transactions import Transactions
-from incrowd.methods.classes import WITHHELD, Classes, filled_rows
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["suppress"]
@@ -34,15 +34,14 @@ def suppress(
         Has no effect.
     """
     filled_rows(transactions, k)
-    assert taxonomy.item_leaf is not None  # noqa: S101 - attach() has run
     row = list_ids(transactions.indptr)
     people = count_distinct(transactions.items, transactions.person[row], len(transactions.vocabulary))
     kept = people[transactions.items] >= k
     row = row[kept]
-    nodes = taxonomy.leaf_nodes[taxonomy.item_leaf[transactions.items[kept]]]
+    nodes = taxonomy.leaves_of(transactions.items[kept])
     order = np.lexsort((nodes, row))
     published, lengths = np.unique(row, return_counts=True)
     of_row = np.full(len(transactions), WITHHELD, dtype=np.int32)
     of_row[published] = np.arange(len(published), dtype=np.int32)
-    start = np.concatenate(([0], np.cumsum(lengths)))
+    start = starts_of(lengths)
     return Classes(of_row, start, nodes[order], transactions.counts[kept][order])

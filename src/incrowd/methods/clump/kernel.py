@@ -15,7 +15,7 @@ import numpy as np
 
 from incrowd.core.types import Ints32, Ints64
 from incrowd.kernels.jit import helper, kernel
-from incrowd.kernels.lcg import AncestorRows, keep_common
+from incrowd.kernels.lcg import AncestorRows, common_worth, keep_common, worth_of
 
 __all__ = ["clump_rows"]
 
@@ -111,18 +111,9 @@ def _seeded(ancestors: AncestorRows, weight: Ints64, order: Ints64, k: int) -> C
             clusters.node[at], clusters.times[at] = ancestors.node[at + shift], ancestors.times[at + shift]
         clusters.length[i] = start[i + 1] - start[i]
         clusters.occurrences[i] = ancestors.times[ancestors.start[row]]
-        clusters.worth[i] = _worth(weight, clusters, i)
+        clusters.worth[i] = worth_of(weight, clusters.node, clusters.times, start[i], start[i + 1])
     clusters.next_open[number - 1] = END
     return clusters
-
-
-@helper
-def _worth(weight: Ints64, clusters: Clusters, cluster: int) -> int:
-    """Return (M - 1) * W of a cluster's least counts."""
-    worth = 0
-    for at in range(clusters.start[cluster], clusters.start[cluster] + clusters.length[cluster]):
-        worth += clusters.times[at] * weight[clusters.node[at]]
-    return worth
 
 
 @helper
@@ -136,22 +127,11 @@ def _cost(
     increase: bool,  # noqa: FBT001
 ) -> int:
     """Return (M - 1) * GGD of the cluster with the row, or what it grows by."""
-    node, count, other_node, other_count = clusters.node, clusters.times, ancestors.node, ancestors.times
-    at, stop = ancestors.start[row], ancestors.start[row + 1]
-    i = clusters.start[cluster]
-    end = i + clusters.length[cluster]
-    worth = 0
-    while i < end and at < stop:
-        if node[i] < other_node[at]:
-            i += 1
-        elif node[i] > other_node[at]:
-            at += 1
-        else:
-            worth += min(count[i], other_count[at]) * weight[node[i]]
-            i += 1
-            at += 1
+    i, at = clusters.start[cluster], ancestors.start[row]
+    end, stop = i + clusters.length[cluster], ancestors.start[row + 1]
+    worth = common_worth(weight, clusters.node, clusters.times, i, end, ancestors, at, stop)
     size = clusters.size[cluster]
-    own: int = scale * other_count[ancestors.start[row]] - (size + 1) * worth
+    own: int = scale * ancestors.times[at] - (size + 1) * worth
     other: int = size * clusters.worth[cluster] if increase else scale * clusters.occurrences[cluster]
     return own + other
 
@@ -200,9 +180,9 @@ def _best_of_all(
 @helper
 def _join(ancestors: AncestorRows, weight: Ints64, clusters: Clusters, cluster: int, row: int) -> None:
     """Add a row to a cluster."""
-    clusters.length[cluster] = keep_common(
-        clusters.node, clusters.times, clusters.start[cluster], clusters.length[cluster], ancestors, row
-    )
+    node, times, first = clusters.node, clusters.times, clusters.start[cluster]
+    length = keep_common(node, times, first, clusters.length[cluster], ancestors, row)
+    clusters.length[cluster] = length
     clusters.size[cluster] += 1
     clusters.occurrences[cluster] += ancestors.times[ancestors.start[row]]
-    clusters.worth[cluster] = _worth(weight, clusters, cluster)
+    clusters.worth[cluster] = worth_of(weight, node, times, first, first + length)

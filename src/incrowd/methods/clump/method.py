@@ -9,12 +9,13 @@ from typing import Literal
 
 import numpy as np
 
+from incrowd.core.classes import WITHHELD, Classes, filled_rows
+from incrowd.core.ragged import starts_of
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints64
-from incrowd.errors import BadInputError
+from incrowd.errors import check_least
 from incrowd.kernels.arrays import leaf_rows, lm_drops, tree_arrays
 from incrowd.kernels.lcg import ancestor_rows, common_generalization
-from incrowd.methods.classes import WITHHELD, Classes, filled_rows
 from incrowd.methods.clump.kernel import clump_rows
 from incrowd.taxonomy.tree import Taxonomy
 
@@ -60,7 +61,7 @@ def clump(
     scale = max(taxonomy.leaf_count - 1, 1)
     cluster = clump_rows(ancestors, lm_drops(taxonomy), scale, position, k, r, criterion == "increase")
     members = position[np.argsort(cluster, kind="stable")]
-    row_start = np.concatenate(([0], np.cumsum(np.bincount(cluster))))
+    row_start = starts_of(np.bincount(cluster))
     published = common_generalization(ancestors, tree, row_start, members)
     of_row = np.full(len(transactions), WITHHELD, dtype=np.int32)
     of_row[position] = cluster
@@ -70,8 +71,7 @@ def clump(
 
 def check_clump(*, r: int, **_: object) -> None:
     """Refuse parameters out of range."""
-    if r < 1:
-        raise BadInputError(f"r must be at least 1 (got {r})")
+    check_least("r", r)
 
 
 def _ordered(transactions: Transactions, filled: Ints64, order: str, seed: int) -> Ints64:

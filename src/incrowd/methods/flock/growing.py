@@ -13,7 +13,7 @@ import numpy as np
 
 from incrowd.core.types import Bools, Ints32, Ints64
 from incrowd.kernels.jit import helper, kernel
-from incrowd.kernels.lcg import AncestorRows, common_counts, keep_common
+from incrowd.kernels.lcg import AncestorRows, common_counts, common_worth, keep_common, worth_of
 
 __all__ = ["NONE", "grow_groups", "join_leftovers"]
 
@@ -208,44 +208,18 @@ def join_leftovers(bags: AncestorRows, weight: Ints64, members: Ints64, leftover
     size, length = np.full(len(members), k), least.start[1:] - least.start[:-1]
     worth = np.empty(len(members), np.int64)
     for group in range(len(members)):
-        worth[group] = _worth(least, length, weight, group)
+        worth[group] = worth_of(weight, least.node, least.times, least.start[group], least.start[group + 1])
     for row in leftovers:
+        at, stop = bags.start[row], bags.start[row + 1]
         best, cost = 0, 0
         for group in range(len(members)):
-            joined = _in_common(least, length, weight, group, bags, row)
+            first, end = least.start[group], least.start[group] + length[group]
+            joined = common_worth(weight, least.node, least.times, first, end, bags, at, stop)
             more = size[group] * worth[group] - (size[group] + 1) * joined
             if group == 0 or more < cost:
                 best, cost = group, more
         members[best, size[best]] = row
         size[best] += 1
-        length[best] = keep_common(least.node, least.times, least.start[best], length[best], bags, row)
-        worth[best] = _worth(least, length, weight, best)
-
-
-@helper
-def _worth(least: AncestorRows, length: Ints64, weight: Ints64, group: int) -> int:
-    """Return W(m) of a group."""
-    worth = 0
-    for at in range(least.start[group], least.start[group] + length[group]):
-        worth += weight[least.node[at]] * least.times[at]
-    return worth
-
-
-@helper
-def _in_common(
-    least: AncestorRows, length: Ints64, weight: Ints64, group: int, bags: AncestorRows, row: int
-) -> int:
-    """Return W(min(m, c_t)) of a group and a row."""
-    worth = 0
-    i, end = least.start[group], least.start[group] + length[group]
-    at, stop = bags.start[row], bags.start[row + 1]
-    while i < end and at < stop:
-        if least.node[i] < bags.node[at]:
-            i += 1
-        elif least.node[i] > bags.node[at]:
-            at += 1
-        else:
-            worth += weight[least.node[i]] * min(least.times[i], bags.times[at])
-            i += 1
-            at += 1
-    return worth
+        first = least.start[best]
+        length[best] = keep_common(least.node, least.times, first, length[best], bags, row)
+        worth[best] = worth_of(weight, least.node, least.times, first, first + length[best])

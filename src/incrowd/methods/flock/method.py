@@ -16,8 +16,10 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from incrowd.core.classes import WITHHELD, Classes, filled_rows
+from incrowd.core.ragged import starts_of
 from incrowd.core.transactions import Transactions
-from incrowd.core.types import Floats, Ints32, Ints64
+from incrowd.core.types import Floats, Ints32, Ints64, Progress
 from incrowd.errors import BadInputError
 from incrowd.kernels.arrays import leaf_rows, tree_arrays
 from incrowd.kernels.lcg import (
@@ -27,7 +29,6 @@ from incrowd.kernels.lcg import (
     common_generalization,
     taken_rows,
 )
-from incrowd.methods.classes import WITHHELD, Classes, Progress, filled_rows
 from incrowd.methods.flock.blocks import Blocks, by_content, same_as_before, split_blocks
 from incrowd.methods.flock.growing import NONE, grow_groups, join_leftovers
 from incrowd.methods.flock.search import improve_groups
@@ -212,7 +213,7 @@ def sizes_for(k: int) -> Sizes:
 def listed(members: Ints64) -> tuple[Ints64, Ints64]:
     """Return where each group begins, and all rows, group by group, of groups that have a line each."""
     is_member = members != NONE
-    return np.concatenate(([0], np.cumsum(is_member.sum(axis=1)))), members[is_member]
+    return starts_of(is_member.sum(axis=1)), members[is_member]
 
 
 def equal_groups(bags: AncestorRows, rows: Ints64, k: int) -> tuple[Ints64, Ints64]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from incrowd.core.types import Ints32, Ints64
 from incrowd.kernels.jit import helper, kernel
-from incrowd.kernels.lcg import AncestorRows
+from incrowd.kernels.lcg import AncestorRows, worth_of
 
 __all__ = ["improve_groups"]
 
@@ -45,12 +45,13 @@ class _Lists(NamedTuple):
 
 
 class _Room(NamedTuple):
-    """Arrays for the groups that a row may go to: their similarity to it, the best of them, and W for each member replaced."""
+    """Arrays for the groups that a row may go to: their similarity to it, the best of them; and W there and back for members replaced."""
 
     likeness: Ints64
     best: Ints64
     fit: Ints64
     replaced: Ints64
+    back: Ints64
 
 
 @kernel
@@ -88,13 +89,15 @@ def improve_groups(
         np.empty(tries, np.int64),
         np.empty(tries, np.int64),
         np.empty(members.shape[1], np.int64),
+        np.empty(members.shape[1], np.int64),
     )
     gained = 0
     for home in range(len(groups)):
         place = 0
         while place < size[groups[home]]:
             row = members[groups[home], place]
-            if _all(bags, weight, row) == sums.worth[home]:  # it loses nothing where it is
+            own = worth_of(weight, bags.node, bags.times, bags.start[row], bags.start[row + 1])
+            if own == sums.worth[home]:  # it loses nothing where it is
                 place += 1
                 continue
             found = _most_like(bags, weight, lists, number, home, row, room)
@@ -153,9 +156,7 @@ def _sum_up(
     for place in range(2, size[group]):
         sums.length[i] = _third(bags, members[group, place], place, sums, sums.start[i], sums.length[i])
     sums.filled[0] = sums.start[i] + sums.length[i]
-    sums.worth[i] = 0
-    for at in range(sums.start[i], sums.filled[0]):
-        sums.worth[i] += weight[sums.node[at]] * sums.least[at]
+    sums.worth[i] = worth_of(weight, sums.node, sums.least, sums.start[i], sums.filled[0])
 
 
 @helper
@@ -293,19 +294,11 @@ def _best_change(
             there = size[group] * (joined + room.replaced[member]) - had
             # The group that the row leaves has at most W without the row, whichever row comes in exchange.
             if there + its_size * without > most:
-                gain = there + its_size * _instead(bags, weight, sums, home, place, members[group, member])
+                back = _with(bags, weight, sums, home, members[group, member], its_size, room.back)
+                gain = there + its_size * (back + room.back[place])
                 if gain > most:
                     best, other, most = away, member, gain
     return best, other, most
-
-
-@helper
-def _all(bags: AncestorRows, weight: Ints64, row: int) -> int:
-    """Return W(c_t) of a row."""
-    worth = 0
-    for at in range(bags.start[row], bags.start[row + 1]):
-        worth += weight[bags.node[at]] * bags.times[at]
-    return worth
 
 
 @helper
@@ -337,25 +330,6 @@ def _with(
             worth += each * min(least, times)
             if sums.whose[i] != SEVERAL and times > least:
                 replaced[sums.whose[i]] += each * (min(sums.second[i], times) - least)
-            i += 1
-            at += 1
-    return worth
-
-
-@helper
-def _instead(bags: AncestorRows, weight: Ints64, sums: _Sums, group: int, place: int, row: int) -> int:
-    """Return W of a group with a row in place of one of its own."""
-    worth = 0
-    i, end = sums.start[group], sums.start[group] + sums.length[group]
-    at, stop = bags.start[row], bags.start[row + 1]
-    while i < end and at < stop:
-        if sums.node[i] < bags.node[at]:
-            i += 1
-        elif sums.node[i] > bags.node[at]:
-            at += 1
-        else:
-            least = sums.second[i] if sums.whose[i] == place else sums.least[i]
-            worth += weight[sums.node[i]] * min(least, bags.times[at])
             i += 1
             at += 1
     return worth

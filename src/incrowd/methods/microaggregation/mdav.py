@@ -23,7 +23,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from incrowd.core.types import Ints32, Ints64
+from incrowd.core.ragged import starts_of
+from incrowd.core.types import Ints32, Ints64, Progress
 from incrowd.kernels.jit import helper, kernel
 from incrowd.kernels.matching import Heap, pop_least, push
 
@@ -100,7 +101,7 @@ def mdav_in_blocks(
     *,
     k: int,
     block_size: int = BLOCK_SIZE,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Clusters:
     """Run MDAV on blocks of neighbours in an order, so that time and memory grow with the rows, not with their square.
 
@@ -157,7 +158,7 @@ def _clusters(of_row: Ints32) -> Clusters:
     member = chosen[np.argsort(of_row[chosen], kind="stable")]
     number = int(of_row.max(initial=NONE)) + 1
     sizes = np.bincount(of_row[chosen], minlength=number)
-    return Clusters(of_row, np.concatenate(([0], np.cumsum(sizes))).astype(np.int64), member)
+    return Clusters(of_row, starts_of(sizes), member)
 
 
 @kernel

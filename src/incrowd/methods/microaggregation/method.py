@@ -10,17 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from incrowd.core.classes import Classes, filled_rows
 from incrowd.core.events import QueryEvents
 from incrowd.core.ragged import list_ids
 from incrowd.core.transactions import Transactions
-from incrowd.core.types import Ints32, Ints64
-from incrowd.errors import BadInputError
+from incrowd.core.types import Ints32, Ints64, Progress
+from incrowd.errors import BadInputError, check_least
 from incrowd.kernels.likeness import distances, taken
-from incrowd.methods.classes import Classes, Progress, filled_rows
-from incrowd.methods.meaning import Meaning, meaning_of, row_categories
 from incrowd.methods.microaggregation.mdav import BLOCK_SIZE, Clusters, mdav_in_blocks
 from incrowd.methods.microaggregation.representatives import Representatives, like_order, representatives
 from incrowd.methods.naming import NOTHING, Copies, Rule, classes_of, rule_for
+from incrowd.taxonomy.meaning import Meaning, meaning_of, row_categories
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = [
@@ -89,8 +89,7 @@ def microaggregation(
 
 def check_microaggregation(*, block_size: int, **_: object) -> None:
     """Refuse parameters out of range."""
-    if block_size < 1:
-        raise BadInputError(f"block_size must be at least 1 (got {block_size})")
+    check_least("block_size", block_size)
 
 
 def needs_queries(transactions: Transactions, method: str) -> QueryEvents:
@@ -143,8 +142,7 @@ class _Meant(NamedTuple):
 
 def concepts_of(events: QueryEvents, taxonomy: Taxonomy, meaning: Meaning) -> Ints32:
     """Return the concept node of each entry of ``events.concept``."""
-    assert taxonomy.item_leaf is not None  # noqa: S101 - attach() has run; methods see to that
-    return meaning.of_node[taxonomy.leaf_nodes[taxonomy.item_leaf[events.concept]]]
+    return meaning.of_node[taxonomy.leaves_of(events.concept)]
 
 
 def _queries_by_concept(concept_of: Ints32, events: QueryEvents, rule: Rule, *, nodes: int) -> _Meant:

@@ -16,9 +16,10 @@ import numpy as np
 
 from incrowd.core.types import Ints32, Ints64
 from incrowd.kernels.jit import helper, kernel
-from incrowd.kernels.likeness import Categories, Scale, delta, scale_for, taken, weights
+from incrowd.kernels.likeness import Scale, delta, scale_for, taken, weights
 from incrowd.kernels.matching import Heap, pop_least, push
 from incrowd.methods.microaggregation.mdav import Clusters
+from incrowd.taxonomy.meaning import Categories
 
 __all__ = ["Representatives", "centre_categories", "like_order", "representatives"]
 

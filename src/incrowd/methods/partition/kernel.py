@@ -29,7 +29,6 @@ from incrowd.methods.partition.buckets import Scratch, children_hit, largest_par
 
 __all__ = [
     "CLOSED",
-    "Groups",
     "add_gains",
     "best_node",
     "finish",

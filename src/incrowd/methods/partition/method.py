@@ -11,13 +11,13 @@ from typing import Literal
 
 import numpy as np
 
+from incrowd.core.classes import WITHHELD, Classes, Generalizations, filled_rows
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints64
 from incrowd.kernels.arrays import Rows, Tree, leaf_rows, tree_arrays
-from incrowd.kernels.generalize import smallest_counts
-from incrowd.kernels.lcg import Generalizations, ancestor_rows, common_generalization
-from incrowd.methods.classes import WITHHELD, Classes, filled_rows
-from incrowd.methods.partition.kernel import Groups, finish, joined, split_rows, whole
+from incrowd.kernels.generalize import Groups, smallest_counts
+from incrowd.kernels.lcg import ancestor_rows, common_generalization
+from incrowd.methods.partition.kernel import finish, joined, split_rows, whole
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["partition", "published_by"]

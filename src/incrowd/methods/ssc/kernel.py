@@ -14,13 +14,12 @@ Rows are matched by ascending bound until none left can be nearer than the neare
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from incrowd.core.ragged import take_lists
-from incrowd.core.types import Bools, Ints32, Ints64
+from incrowd.core.ragged import list_sums, starts_of, take_lists
+from incrowd.core.types import Bools, Ints32, Ints64, Progress
 from incrowd.kernels.jit import helper, kernel
 from incrowd.kernels.matching import Heap, distance_of, extended, match_row, matched, pop_least, push
 from incrowd.kernels.terms import (
@@ -104,7 +103,7 @@ def ssc_clusters(
     omega: int,
     model: Literal["perfect", "maximum"] = "perfect",
     farthest: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Clusters:
     """Put rows into clusters of rows of at least k people.
 
@@ -158,9 +157,9 @@ def _in_order(bags: Bags, order: Ints64) -> Bags:
 def _begun(rows: Bags, person: Ints32, terms: int, model: Model) -> State:
     """Return the state in which no row has a cluster."""
     number = len(rows.start) - 1
-    length = np.diff(np.concatenate(([0], np.cumsum(rows.times, dtype=np.int64)))[rows.start])
+    length = list_sums(rows.start, rows.times)
     by_term = np.argsort(rows.term, kind="stable")
-    start = np.concatenate(([0], np.cumsum(np.bincount(rows.term, minlength=terms))))
+    start = starts_of(np.bincount(rows.term, minlength=terms))
     after, before = _chained(length * model.omega)
     rows_of = np.bincount(person).astype(np.int64)
     people = np.count_nonzero(rows_of)
@@ -327,7 +326,7 @@ def _place_rest(
     state: State,
     members: list[list[int]],
     centres: list[Centre],
-    report: Callable[[int, int], None],
+    report: Progress,
 ) -> None:
     """Add each remaining row to the nearest cluster and update its centre."""
     pool, number = pool_centres(centres), len(state.present)
@@ -369,7 +368,7 @@ def _result(
 ) -> Clusters:
     """Return the clusters in terms of the given row numbers."""
     sizes = np.array([len(rows) for rows in members], dtype=np.int64)
-    start = np.concatenate(([0], np.cumsum(sizes)))
+    start = starts_of(sizes)
     member = order[np.array([row for rows in members for row in rows], dtype=np.int64)]
     of_row = np.full(number, NONE, dtype=np.int32)
     of_row[member] = np.repeat(np.arange(len(members), dtype=np.int32), sizes)

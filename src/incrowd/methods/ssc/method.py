@@ -10,14 +10,13 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from incrowd.core.classes import WITHHELD, Classes, Generalizations, filled_rows
 from incrowd.core.ragged import count_by_group, count_distinct, list_ids
 from incrowd.core.transactions import Transactions
-from incrowd.core.types import Bools, Ints32, Ints64
+from incrowd.core.types import Bools, Ints32, Ints64, Progress
 from incrowd.errors import BadInputError
 from incrowd.kernels.arrays import leaf_rows
-from incrowd.kernels.lcg import Generalizations
 from incrowd.kernels.terms import Bags, Near, Paths, Typical, count_near, list_near, paths_to, typical_terms
-from incrowd.methods.classes import WITHHELD, Classes, Progress, filled_rows
 from incrowd.methods.ssc.kernel import Clusters, ssc_clusters
 from incrowd.taxonomy.tree import Taxonomy
 

@@ -12,9 +12,8 @@ from incrowd.release.files.manifest import Bin, Manifest
 from incrowd.release.files.records import Label, shown
 from incrowd.report.vega import Spec
 
-__all__ = ["CHARTS", "charts"]
+__all__ = ["charts"]
 
-CHARTS = ("loss", "fate", "sizes", "levels", "lengths", "items")
 MOST_PUBLISHED = 20
 BAR_STEP = 24
 

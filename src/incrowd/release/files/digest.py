@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from incrowd.core.ragged import list_sums
 from incrowd.core.types import Ints, Ints64
 from incrowd.release.files.records import Label, Record, RecordTable
 
-__all__ = ["Digest", "digest_of", "digest_of_table"]
+__all__ = ["Digest", "digest_of_table"]
 
 SAMPLE = 12
 
@@ -92,13 +93,12 @@ class Digest:
 
 
 def digest_of_table(table: RecordTable) -> Digest:
-    """Count the records of a table: the same sums as :func:`digest_of`, by its arrays."""
+    """Count the records of a table: the same sums as by `Digest.add`, from its arrays."""
     labels = list(zip(table.labels.to_pylist(), table.exact.tolist(), strict=True))
     rows = np.repeat(table.sizes, np.diff(table.start))
-    total = np.concatenate(([0], np.cumsum(table.counts, dtype=np.int64)))
     digest = Digest(
         sizes=_counted(table.sizes, np.ones_like(table.sizes)),
-        lengths=_counted(np.diff(total[table.start]), table.sizes),
+        lengths=_counted(list_sums(table.start, table.counts), table.sizes),
         rows_with=Counter(dict(zip(labels, _summed(table.rank, rows, len(labels)), strict=True))),
         copies=Counter(dict(zip(labels, _summed(table.rank, rows * table.counts, len(labels)), strict=True))),
     )
@@ -115,11 +115,3 @@ def _counted(values: Ints64, times: Ints64) -> Counter[int]:
 def _summed(place: Ints, times: Ints64, places: int) -> list[int]:
     # Sums of integers are exact in doubles up to 2^53.
     return [int(total) for total in np.bincount(place, weights=times, minlength=places).tolist()]
-
-
-def digest_of(records: Iterable[tuple[Record, int]]) -> Digest:
-    """Count distinct records, each with how many rows share it."""
-    digest = Digest()
-    for record, size in records:
-        digest.add(record, size)
-    return digest

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from incrowd.core.claims import Claim, Promise
 from incrowd.core.promises import Settings
-from incrowd.core.rounding import four_digits
+from incrowd.core.rounding import four_digits, spelled
 from incrowd.errors import BadInputError, ClaimError
 from incrowd.version import __version__
 
@@ -195,12 +195,8 @@ def account_of(settings: Settings, claim: Claim, counts: PublishedCounts) -> lis
     steps.append(f"Placed the items on the taxonomy {common.taxonomy}.{dropped}{made}")
     shared = f"{counts.groups:,} distinct ones, each shared by at least {counts.k_min:,}"
     steps.append(f"Grouped the records by method {method}: {counts.records_out:,} are published, {shared}.")
-    steps.append(f"Records with nothing to publish, withheld: {_spelled(counts.withheld)}.")
+    steps.append(f"Records with nothing to publish, withheld: {spelled(counts.withheld)}.")
     return [f"{number}. {step}" for number, step in enumerate(steps, 1)]
-
-
-def _spelled(number: int | str) -> str:
-    return number if isinstance(number, str) else f"{number:,}"
 
 
 def format_of(directory: Path) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from incrowd.core.rounding import spelled
 from incrowd.release.files.charts import charts
 from incrowd.release.files.digest import Digest
 from incrowd.release.files.manifest import Manifest
@@ -63,12 +64,8 @@ def render_report(manifest: Manifest, digest: Digest, levels: Mapping[Label, int
         losses=_losses(manifest),
         unit=manifest.claim.unit,
         sample=_sample(digest),
-        number=_number,
+        number=spelled,
     )
-
-
-def _number(value: int | str) -> str:
-    return value if isinstance(value, str) else f"{value:,}"
 
 
 def _losses(manifest: Manifest) -> list[tuple[str, str, str]]:

@@ -77,7 +77,7 @@ def flock_on_spark(
     Returns
     -------
     DataFrame
-        `row`; `nodes`, ascending; `counts`, how often each is published. A line for each row.
+        `row`; `place`, of its class; `nodes`, ascending; `counts`, how often each is published. A line for each row.
     """
     local.check_flock(specificity=specificity)
     check_shard(check_k(k), shard)
@@ -171,5 +171,6 @@ def _published(measure: Measure, batches: Iterable[pa.RecordBatch]) -> Iterator[
         bags = ancestor_rows(units.rows, tree)
         shown = common_generalization(bags, tree, units.start, np.arange(len(units.row)))
         of_row = pa.array(np.repeat(np.arange(len(units)), np.diff(units.start)))
-        columns = [lists(shown.start, values).take(of_row) for values in (shown.nodes, shown.counts)]
-        yield pa.RecordBatch.from_arrays([pa.array(units.row), *columns], ["row", "nodes", "counts"])
+        said = (batch.column("place"), lists(shown.start, shown.nodes), lists(shown.start, shown.counts))
+        columns = [pa.array(units.row), *(of_unit.take(of_row) for of_unit in said)]
+        yield pa.RecordBatch.from_arrays(columns, ["row", "place", "nodes", "counts"])

@@ -31,7 +31,7 @@ from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["partition_on_spark"]
 
-AGREED = "part bigint, nodes array<int>, counts array<int>"
+AGREED = "part bigint, place binary, nodes array<int>, counts array<int>"
 
 
 def partition_on_spark(
@@ -97,16 +97,18 @@ def _finish_shard(
     compile_kernels(publish)
     (batch,) = table.sort_by("row").combine_chunks().to_batches()
     batch, rows, members = by_part(batch)
-    parts = []
+    parts, places = [], list[bytes]()
     for number, some in members.items():
-        gains = gains_of(rows, sent.value, some, cuts.value[number])
-        parts.append(finish(rows, sent.value, some, cuts.value[number].nodes, gains, k))
+        part = cuts.value[number]
+        parts.append(finish(rows, sent.value, some, part.nodes, gains_of(rows, sent.value, some, part), k))
+        places += map(part.place_of, range(len(parts[-1].row_start) - 1))
     groups = joined(parts)
     shown = published_by(groups, rows, sent.value, publish)
-    start, take = take_lists(shown.start, list_ids(groups.row_start))
+    of_row = list_ids(groups.row_start)
+    start, take = take_lists(shown.start, of_row)
     columns = [lists(start, shown.nodes[take]), lists(start, shown.counts[take])]
-    row = batch.column("row").take(pa.array(groups.rows))
-    return pa.Table.from_arrays([row, *columns], ["row", "nodes", "counts"])
+    row, place = batch.column("row").take(pa.array(groups.rows)), pa.array(places).take(pa.array(of_row))
+    return pa.Table.from_arrays([row, place, *columns], ["row", "place", "nodes", "counts"])
 
 
 def _publish_closed(
@@ -115,14 +117,16 @@ def _publish_closed(
     """Publish parts that have more rows than a shard and no node left to expand."""
     rows = ready.where(f.col("part").isin(list(large)))
     if publish == "set":
-        cells = [(number, part.nodes.tolist(), [1] * len(part.nodes)) for number, part in large.items()]
+        cells = [
+            (number, part.place, part.nodes.tolist(), [1] * len(part.nodes)) for number, part in large.items()
+        ]
         table = ready.sparkSession.createDataFrame(cells, AGREED)
     else:
         least = rows.mapInArrow(
             partial(_least_counts, sent), "part bigint, node array<int>, times array<int>"
         )
         table = least.groupBy("part").applyInArrow(of_table(_agreed, sent, large, publish), AGREED)
-    return rows.join(f.broadcast(table), "part").select("row", "nodes", "counts")
+    return rows.join(f.broadcast(table), "part").select("row", "place", "nodes", "counts")
 
 
 def _least_counts(sent: Broadcast[Tree], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -142,11 +146,13 @@ def _agreed(sent: Broadcast[Tree], parts: Parts, publish: str, table: pa.Table) 
     (batch,) = table.combine_chunks().to_batches()
     number, node, times = (batch.column(name) for name in ("part", "node", "times"))
     least = AncestorRows(starts(node), *(np.array(of.flatten(), np.int32) for of in (node, times)))
-    everything, nodes = (np.array([0, len(batch)]), np.arange(len(batch))), parts[number[0].as_py()].nodes
+    everything, part = (np.array([0, len(batch)]), np.arange(len(batch))), parts[number[0].as_py()]
+    nodes = part.nodes
     if publish == "bag":
         common = common_counts(least, *everything)
         counts = common.times[np.searchsorted(common.node, nodes)]
     else:
         _, nodes, counts = common_generalization(least, sent.value, *everything)
-    columns = [number[:1], *(lists(np.array([0, len(nodes)]), values) for values in (nodes, counts))]
-    return pa.Table.from_arrays(columns, ["part", "nodes", "counts"])
+    columns = [number[:1], pa.array([part.place])]
+    columns += [lists(np.array([0, len(nodes)]), values) for values in (nodes, counts)]
+    return pa.Table.from_arrays(columns, ["part", "place", "nodes", "counts"])

@@ -21,25 +21,35 @@ from incrowd.spark.warm import next_to_nothing, warmed
 
 __all__ = ["Part", "Parts", "by_part", "compile_kernels", "gains_of"]
 
+NUMBER_BYTES = 4
+
 
 class Part(NamedTuple):
-    """Rows that hit the same nodes of a cut: its nodes in pre-order, `CLOSED` for those that cannot be expanded, its size."""
+    """Rows that hit the same nodes of a cut: its nodes in pre-order, `CLOSED` for those that cannot be expanded, its size.
+
+    The order of places is the order in which the local method comes to the parts.
+    """
 
     nodes: Ints32
     gains: Ints64
     size: int
+    place: bytes = b""
 
     @property
     def is_open(self) -> bool:
         """Whether any node can be expanded."""
         return bool((self.gains != CLOSED).any())
 
-    def cut(self, tree: Tree, best: int, children: Ints32, size: int) -> Part:
+    def cut(self, tree: Tree, best: int, children: Ints32, size: int, number: int) -> Part:
         """Return a part of the part, with the node at `best` replaced by the children that are hit; closed without any."""
-        length = len(self.nodes) + max(len(children) - 1, 0)
-        new = Part(np.empty(length, np.int32), np.empty(length, np.int64), size)
+        length, place = len(self.nodes) + max(len(children) - 1, 0), self.place_of(number)
+        new = Part(np.empty(length, np.int32), np.empty(length, np.int64), size, place)
         write_cut(tree, self.nodes, self.gains, best, children, new.nodes, new.gains)
         return new
+
+    def place_of(self, number: int) -> bytes:
+        """Return the place of one of the parts, or groups, that this one is split into."""
+        return self.place + number.to_bytes(NUMBER_BYTES, "big")
 
 
 Parts = dict[int, Part]

@@ -101,12 +101,12 @@ def _split(
     for number, (kept, balanced) in divisions.items():
         cut, gone = partial(large[number].cut, sent.value, best[number]), leaving.get(number, [])
         to = {bucket.children: next(numbers) for bucket in kept}
-        for bucket in kept:
+        for place, bucket in enumerate(kept):
             size = bucket.size - sum(children == bucket.children for children, _ in gone)
-            made[to[bucket.children]] = cut(np.frombuffer(bucket.children, np.int32), size)
+            made[to[bucket.children]] = cut(np.frombuffer(bucket.children, np.int32), size, place)
         leftover = next(numbers)
         if balanced.left:
-            made[leftover] = cut(np.empty(0, np.int32), balanced.left)
+            made[leftover] = cut(np.empty(0, np.int32), balanced.left, len(kept))
         moves[number] = Move(nodes[number], to, frozenset(row for _, row in gone), leftover)
     return moves, made
 

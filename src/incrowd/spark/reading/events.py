@@ -26,7 +26,7 @@ _SCHEMA = arrow_schema(EVENTS)
 
 
 def parse(lines: DataFrame, plans: Plans, *, keep_rejected: bool) -> DataFrame:
-    """Return a row for each event (`user`, `time`, `query`), for each word of a basket (`unit`, `query`) and for each
+    """Return a row for each event (`user`, `time`, `query`), for each word of a basket (`unit`, `query`, `line`) and for each
     rejected line (`file`, `line`, `reason` and, if it is kept, its `text`).
     """  # noqa: D205 - three kinds of rows in one sentence
     return lines.mapInArrow(partial(_parsed, plans=plans, keep_text=keep_rejected), EVENTS)
@@ -62,9 +62,9 @@ def _basket_batches(blocks: Iterable[Block], records_before: int) -> Iterator[pa
     for block in blocks:
         words = split_baskets(block)
         lengths = np.diff(np.array(words.offsets))
-        units = np.repeat(np.arange(unit, unit + len(block)), lengths)
+        units, lines = (np.repeat(of, lengths) for of in (np.arange(unit, unit + len(block)), block.lines))
         unit += len(block)
-        yield _batch(len(units), unit=units, query=words.flatten())
+        yield _batch(len(units), unit=units, query=words.flatten(), line=lines)
 
 
 def _reject_batches(rejects: Rejects, file: int) -> Iterator[pa.RecordBatch]:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.core.ragged import starts_of
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints32, Ints64
 from incrowd.errors import BadInputError
@@ -68,7 +69,7 @@ def balanced_tree(leaves: pa.Array, fan_out: int, prefix: str, *, root: str) -> 
     widths = [len(leaves)]
     while len(widths) == 1 or widths[-1] > 1:
         widths.append(-(-widths[-1] // fan_out))
-    starts = np.concatenate(([0], np.cumsum(widths)))
+    starts = starts_of(widths)
     parents, labels, room = [], [leaves], []
     for level, width in enumerate(widths[:-1]):
         parents.append(starts[level + 1] + np.arange(width) // fan_out)

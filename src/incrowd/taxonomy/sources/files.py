@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.core.clean import clean_texts
 from incrowd.errors import BadInputError
 from incrowd.taxonomy.tree import Found, Taxonomy, find_by_label
-from incrowd.text.clean import clean_texts
 
 __all__ = ["ParsedTaxonomy", "Problem", "parse_taxonomy"]
 
@@ -64,9 +64,8 @@ def parse_taxonomy(path: str | Path) -> ParsedTaxonomy:
     parsed = ParsedTaxonomy(path, _form(rows))
     _READERS[parsed.form](parsed, rows)
     _check_shape(parsed)
-    parsed.problems.sort(
-        key=lambda problem: (problem.line == 0, problem.line)
-    )  # those of the whole file last
+    # Those of the whole file last.
+    parsed.problems.sort(key=lambda problem: (problem.line == 0, problem.line))
     return parsed
 
 

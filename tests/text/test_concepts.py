@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.taxonomy import Taxonomy, read_taxonomy, wordnet_tree
-from incrowd.taxonomy.concepts import Knowledge, find_concepts
-from incrowd.text.lexicon import lexicon
+from incrowd.taxonomy.sources.wordnet import lexicon
+from incrowd.text.concepts import Knowledge, find_concepts
 from incrowd.text.phrases import noun_phrases
 from incrowd.text.words import STOP_WORDS
 

@@ -9,11 +9,18 @@ import numpy as np
 from incrowd.core.ragged import count_by_group, list_ids
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Bools, Ints32, Ints64
-from incrowd.kernels.likeness import Categories
 from incrowd.taxonomy.attach import SAME_CONCEPT, UNRELATED
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["Meaning", "categories", "meaning_of", "row_categories"]
+__all__ = ["Categories", "Meaning", "categories", "meaning_of", "row_categories"]
+
+
+class Categories(NamedTuple):
+    """Bags of nodes: user u has ``node[start[u]:start[u + 1]]``, ascending and distinct, each `times` times."""
+
+    start: Ints64
+    node: Ints32
+    times: Ints32
 
 
 class Meaning(NamedTuple):
@@ -50,8 +57,7 @@ def meaning_of(taxonomy: Taxonomy) -> Meaning:
 
 def row_categories(transactions: Transactions, taxonomy: Taxonomy, meaning: Meaning) -> Categories:
     """Return each row as a bag of concepts."""
-    assert taxonomy.item_leaf is not None  # noqa: S101 - attach() has run; methods see to that
-    leaves = taxonomy.leaf_nodes[taxonomy.item_leaf[transactions.items]]
+    leaves = taxonomy.leaves_of(transactions.items)
     return categories(transactions.indptr, leaves, transactions.counts, meaning)
 
 

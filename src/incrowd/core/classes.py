@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +13,9 @@ from incrowd.core.ragged import count_distinct
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints32, Ints64
 from incrowd.errors import BadInputError
-from incrowd.kernels.lcg import Generalizations
 
-__all__ = ["WITHHELD", "Classes", "Progress", "check_enough", "filled_rows"]
+__all__ = ["WITHHELD", "Classes", "Generalizations", "check_enough", "filled_rows"]
 
-Progress = Callable[[int, int], None]
 WITHHELD = -1
 
 
@@ -34,6 +32,14 @@ def check_enough(k: int, found: int, *, by_people: bool = False) -> None:
     if check_k(k) > found:
         whose = "people who have anything" if by_people else "records that hold anything"
         raise BadInputError(f"k must be at most {found:,}, the number of {whose} (got {k})")
+
+
+class Generalizations(NamedTuple):
+    """Bags of nodes: bag b is ``nodes[start[b]:start[b + 1]]``, ascending, each `counts` times."""
+
+    start: Ints64
+    nodes: Ints32
+    counts: Ints32
 
 
 @dataclass(frozen=True, eq=False)

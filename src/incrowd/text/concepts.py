@@ -17,9 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import Stemmer
 
+from incrowd.core.ragged import starts_of
 from incrowd.core.types import Bools, Ints32, Ints64
+from incrowd.taxonomy.sources.wordnet import lexicon
 from incrowd.taxonomy.tree import Taxonomy
-from incrowd.text.lexicon import lexicon
 from incrowd.text.phrases import Phrases, are_stop_words, noun_lemmas, noun_phrases, split_words
 
 __all__ = ["Concepts", "Knowledge", "find_concepts"]
@@ -150,7 +151,7 @@ def _know_wordnet(tree: Taxonomy) -> Knowledge:
     lexical = lexicon()
     words = split_words(lexical.lemmas)
     many = np.diff(np.asarray(words.offsets))
-    content_words = np.diff(_count_up(~are_stop_words(words.values))[np.asarray(words.offsets)])
+    content_words = np.diff(starts_of(~are_stop_words(words.values))[np.asarray(words.offsets)])
     # An article may be dropped from a name (The Hague), other function words may not ("moving in" is not "moving").
     has_article = np.asarray(pc.starts_with(lexical.lemmas, "the "))
     kept = (content_words > 1) | (many == 1) | has_article
@@ -185,7 +186,7 @@ def _own_names(tree: Taxonomy) -> pa.StringArray:
 def _know(tree: Taxonomy, names: pa.ListArray, node: Ints32, rank: Ints32, *, is_wordnet: bool) -> Knowledge:
     """Build the trie of names; of equal names the one with the least rank counts, then the one with the least node."""
     kept = ~are_stop_words(names.values)
-    start = _count_up(kept)[np.asarray(names.offsets)]
+    start = starts_of(kept)[np.asarray(names.offsets)]
     encoded = names.values.filter(pa.array(kept)).dictionary_encode()
     forms = noun_lemmas(encoded.dictionary)[0] if is_wordnet else _stems(encoded.dictionary)
     reduced = forms.dictionary_encode()
@@ -196,11 +197,6 @@ def _know(tree: Taxonomy, names: pa.ListArray, node: Ints32, rank: Ints32, *, is
     at = np.full(len(step) + 1, -1, dtype=np.int32)
     at[place[::-1]] = node[order][::-1]  # of equal names the first is kept
     return Knowledge(tree, is_wordnet, reduced.dictionary, step, at)
-
-
-def _count_up(flags: Bools) -> Ints64:
-    """Return how many flags are set before each place, and before the end."""
-    return np.concatenate(([0], np.cumsum(flags)))
 
 
 def _grow(word: Ints64, start: Ints64, end: Ints64, width: int) -> tuple[Ints64, Ints64]:

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import incrowd.data
-from incrowd.text.lexicon import ADJECTIVE_RULES, NOUN_RULES, VERB_RULES, Lexicon, lexicon
+from incrowd.taxonomy.sources.wordnet import ADJECTIVE_RULES, NOUN_RULES, VERB_RULES, Lexicon, lexicon
+from reference_words import SingleWords
 
 WORDNET = Path("/usr/share/wordnet")
 DATA = Path(incrowd.data.__file__).parent
@@ -22,7 +23,7 @@ needs_wordnet = pytest.mark.skipif(not WORDNET.is_dir(), reason=f"{WORDNET} is a
 LOAD = """
 import time, numpy, pyarrow, pyarrow.compute, pyarrow.ipc
 pyarrow.array([1]).to_numpy()  # Arrow's own start: it imports pandas here where there is one
-from incrowd.text.lexicon import lexicon
+from incrowd.taxonomy.sources.wordnet import lexicon
 start = time.process_time()
 lexicon()
 print(time.process_time() - start)
@@ -32,6 +33,11 @@ print(time.process_time() - start)
 @pytest.fixture(scope="module")
 def words() -> Lexicon:
     return lexicon()
+
+
+@pytest.fixture(scope="module")
+def single():
+    return SingleWords(lexicon())
 
 
 def ancestors(words: Lexicon, lemma: str) -> list[str]:
@@ -121,8 +127,8 @@ def test_first_sense_and_first_hypernym(words):
         ("日本", None),
     ],
 )
-def test_morphology_of_nouns(words, word, lemma):
-    assert words.noun(word) == lemma
+def test_morphology_of_nouns(words, single, word, lemma):
+    assert single.noun(word) == lemma
     expected = -1 if lemma is None else words.node(lemma)
     assert words.nodes_of(pa.array([word])).tolist() == [expected]
 
@@ -149,8 +155,10 @@ def test_morphology_of_nouns(words, word, lemma):
         ("", False),
     ],
 )
-def test_other_parts_of_speech(words, word, other):
-    assert words.other_part_of_speech(word) is other
+def test_other_parts_of_speech(words, single, word, other):
+    assert single.other_part_of_speech(word) is other
+    known = words.are_other_parts_of_speech(pa.array([word]))[0]
+    assert (known and single.noun(word) is None) == other
 
 
 def test_nulls_and_no_words(words):
@@ -170,19 +178,19 @@ endings = st.sampled_from(sorted({ending for ending, _ in NOUN_RULES + VERB_RULE
 
 @settings(deadline=None)  # the first example loads the table
 @given(st.lists(st.one_of(st.text(max_size=8), st.builds(str.__add__, stems, endings)), max_size=30))
-def test_arrays_are_treated_as_single_words_are(texts):
+def test_arrays_are_treated_as_single_words_are(single, texts):
     words, array = lexicon(), pa.array(texts, pa.string())
     lemmas = [words.lemmas[p].as_py() if p >= 0 else None for p in words.lemmas_of(array).tolist()]
-    assert lemmas == [words.noun(text) for text in texts]
+    assert lemmas == [single.noun(text) for text in texts]
     known = words.are_other_parts_of_speech(array).tolist()
     others = [k and lemma is None for k, lemma in zip(known, lemmas, strict=True)]
-    assert others == [words.other_part_of_speech(text) for text in texts]
+    assert others == [single.other_part_of_speech(text) for text in texts]
 
 
-def test_every_form_in_the_table_is_treated_alike_alone_and_in_an_array(words):
+def test_every_form_in_the_table_is_treated_alike_alone_and_in_an_array(words, single):
     forms = words.others.to_pylist() + words.exceptions.to_pylist()
     forms += [form + "s" for form in forms[::3]]
-    nouns = [words.noun(form) for form in forms]
+    nouns = [single.noun(form) for form in forms]
     nodes = [-1 if noun is None else words.node(noun) for noun in nouns]
     assert words.nodes_of(pa.array(forms)).tolist() == nodes
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incrowd.core.clean import clean_texts
 from incrowd.logs import read_log
-from incrowd.text.clean import clean_texts
 
 INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff\u00ad\u202e\u061c\u034f\ufe0f\u2800\U000e0041\x1b\x07\x7f\x9b"
 ALIKE = ["café", "cafe\u0301", "ca\u200bfé", "c\u00adaf\u200de\u0301", "\ufeffcafé", "caf\x1bé", "caf\x07é"]
