@@ -47,7 +47,7 @@ def made_up_queries() -> pa.StringArray:
     """Return the distinct queries of a made-up log."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "log.tsv"
-        write_log(path, lines=LINES)
+        write_log(path, lines=LINES, people="all")
         return column(path, 1)
 
 

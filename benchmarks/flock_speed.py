@@ -46,7 +46,7 @@ def made_up(kind: str, records: int) -> tuple[ic.Transactions, ic.Taxonomy]:
     """Return so many made-up sessions or users, nouns over WordNet."""
     users = records // SESSIONS_A_USER + 30 if kind == "sessions" else round(records / USERS_WITH_NOUNS) + 30
     with tempfile.TemporaryDirectory() as scratch:
-        write_log(Path(scratch) / "log.tsv", users=users)
+        write_log(Path(scratch) / "log.tsv", users=users, people="all")
         with ic.read_log(Path(scratch) / "log.tsv") as log:
             nouns = log.transactions(unit="session:30m" if kind == "sessions" else "user", items="nouns")
     attached = open_taxonomy("wordnet", nouns if kind == "sessions" else nouns.as_sets(), unlisted="drop")

@@ -114,7 +114,7 @@ def synth(rows: int | None) -> Data:
     """Make up users, and take their nouns."""
     with tempfile.TemporaryDirectory() as scratch:
         log = Path(scratch) / "log.tsv"
-        write_log(log, users=rows or USERS)
+        write_log(log, users=rows or USERS, people="all")
         return _nouns(log, rows)
 
 

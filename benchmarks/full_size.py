@@ -111,7 +111,7 @@ def measure(name: str, part: str, folder: Path, memory: str) -> None:
     """Run a job of some size in a process of its own, and print its line."""
     log = folder / f"log-{part}.tsv"
     if not log.exists():
-        write_log(log, users=USERS // int(part))
+        write_log(log, users=USERS // int(part), people="all")
     command = [sys.executable, __file__, "--memory", memory]
     command += ["--job", f"{name}:{log}:{folder / f'release-{name}-{part}'}"]
     done = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)

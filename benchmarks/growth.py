@@ -54,7 +54,7 @@ def measure(
 ) -> dict[str, float]:
     """Print the line of one size; return its costs per line."""
     log = scratch / f"{lines}.tsv"
-    python("-m", "incrowd", "synth", "--lines", lines, "--out", log)
+    python("-m", "incrowd", "synth", "--lines", lines, "--people", "all", "--out", log)
     runs = [run(log, scratch / f"out-{lines}-{i}", memory) for i in range(best_of)]
     reading = int(python("-c", READ_ONLY, log, memory))
     log.unlink()

@@ -119,7 +119,7 @@ def read_excite(directory: Path, targets: int) -> Data:
 def make_up(users: int, targets: int) -> Data:
     with tempfile.TemporaryDirectory() as scratch:
         log = Path(scratch) / "log.tsv"
-        write_log(log, users=users)
+        write_log(log, users=users, people="all")
         text = log.read_bytes()
     return _from_log("synth users", text, "a day more", lambda line: line.split(b"\t")[2][:10], targets)
 

@@ -42,7 +42,7 @@ COLUMNS = [
 
 def users_of(users: int, scratch: Path) -> tuple[Categories, Taxonomy]:
     """Return the concepts of each user's nouns in a made-up log, and WordNet."""
-    write_log(scratch / "log.tsv", users=users)
+    write_log(scratch / "log.tsv", users=users, people="all")
     transactions = incrowd.read_log(scratch / "log.tsv").transactions(items="nouns")
     data = open_taxonomy("wordnet", transactions, unlisted="drop")
     tree, rows = data.taxonomy, leaf_rows(data.transactions, data.taxonomy)

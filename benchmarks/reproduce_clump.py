@@ -72,7 +72,7 @@ def made_up_users(users: int) -> Data:
     """Return users with the set of their nouns; who has none is left out."""
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "log.tsv"
-        write_log(path, users=users + users // 10)  # one in thirty has no noun
+        write_log(path, users=users + users // 10, people="all")  # one in thirty has no noun
         with ic.read_log(path) as log:
             nouns = log.transactions(items="nouns").as_sets()
     attached = open_taxonomy("wordnet", nouns, unlisted="drop")

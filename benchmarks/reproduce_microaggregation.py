@@ -54,7 +54,7 @@ class Data:
     def __init__(self, users: int, clusters: int) -> None:
         with tempfile.TemporaryDirectory() as scratch:
             path = Path(scratch) / "log.tsv"
-            write_log(path, users=users)
+            write_log(path, users=users, people="all")
             with ic.read_log(path) as log:
                 rows = log.transactions(items="concepts", events=True)
         self.rows, self.tree = attach(rows, wordnet_tree(), unlisted="keep")[:2]

@@ -71,7 +71,7 @@ def experiments(*, quick: bool) -> Iterator[Experiment]:
     excite = existing(DATA / "logs/excite-small.log")
     with tempfile.TemporaryDirectory() as scratch:
         made_up = Path(scratch) / "log.tsv"
-        write_log(made_up, users=QUICK_USERS if quick else USERS)
+        write_log(made_up, users=QUICK_USERS if quick else USERS, people="all")
         yield by_k("made-up users", *vocabularies(made_up, "user"))
         yield by_k("made-up sessions", *vocabularies(made_up, GAP))
     yield by_k("Excite, sessions", *vocabularies(excite, GAP, 200 if quick else None))

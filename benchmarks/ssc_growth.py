@@ -40,7 +40,7 @@ COLUMNS = [
 
 def vocabularies(users: int, scratch: Path) -> tuple[Paths, Bags]:
     """Return the paths of WordNet to the nouns of a made-up log, and each user's nouns."""
-    write_log(scratch / "log.tsv", users=users)
+    write_log(scratch / "log.tsv", users=users, people="all")
     transactions = incrowd.read_log(scratch / "log.tsv").transactions(items="nouns").as_sets()
     data = open_taxonomy("wordnet", transactions, unlisted="drop")
     rows: Rows = leaf_rows(data.transactions, data.taxonomy)

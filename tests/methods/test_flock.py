@@ -190,7 +190,7 @@ def test_a_tree_of_one_leaf():
 def searches(tmp_path_factory) -> Attached:
     """The nouns of 3,000 made-up people, over WordNet."""
     path = tmp_path_factory.mktemp("flock") / "log.tsv"
-    write_log(path, users=3_000, seed=2)
+    write_log(path, users=3_000, seed=2, people="all")
     rows = ic.read_log(path).transactions()
     return attach(rows, ic.wordnet(rows))
 

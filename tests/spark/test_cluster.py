@@ -75,7 +75,7 @@ def running(java, tmp_path_factory):  # noqa: ARG001 - it skips
 @pytest.mark.slow
 def test_many_lines_with_an_executor_killed_give_the_local_release(running, tmp_path):
     log = tmp_path / "log.tsv"
-    write_log(log, lines=LINES, seed=8)
+    write_log(log, lines=LINES, seed=8, people="all")
     run_job(Options(log, tmp_path / "local", 5, method="partition"), Quiet())
     settings = {
         "spark.incrowd.shard": str(SHARD),
@@ -106,7 +106,7 @@ def test_many_lines_with_an_executor_killed_give_the_local_release(running, tmp_
 @pytest.mark.slow
 def test_a_worker_lost_for_good_leaves_a_whole_release_or_none(running, tmp_path):
     log = tmp_path / "log.tsv"
-    write_log(log, lines=20_000, seed=9)
+    write_log(log, lines=20_000, seed=9, people="all")
     run_job(Options(log, tmp_path / "local", 5, method="flock"), Quiet())
     configure(running.directory, **LITTLE_DATA, **{"spark.incrowd.shard": "20000"})
     with (
@@ -136,7 +136,7 @@ def no_session(monkeypatch):
 @pytest.mark.usefixtures("java")
 def test_spark_submit_runs_the_same_command(tmp_path):
     log, job = tmp_path / "log.tsv", tmp_path / "incrowd_job.py"
-    write_log(log, lines=2_000, seed=9)
+    write_log(log, lines=2_000, seed=9, people="all")
     job.write_text("from incrowd.cli import main; main()", encoding="utf-8")
     submit = [
         SPARK_CLASS.with_name("spark-submit"),

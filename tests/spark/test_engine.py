@@ -76,7 +76,7 @@ def on_both(path: Path, where: Path, shard=None, **options):
 @pytest.fixture(scope="module")
 def log(tmp_path_factory):
     path = tmp_path_factory.mktemp("logs") / "a log.tsv"
-    write_log(path, lines=4_000, seed=3)
+    write_log(path, lines=4_000, seed=3, people="all")
     lines = path.read_bytes().splitlines(keepends=True)
     # What a real log has: a short line, no time, no user, a blank line, bytes that are not UTF-8, other line ends.
     lines[100:100] = [b"1\tonly two\n", b"7\tcars\tsoon\t\t\n", b"\tcars\t2006-03-01 07:17:12\t\t\n", b"\n"]
@@ -88,7 +88,7 @@ def log(tmp_path_factory):
 @pytest.fixture(scope="module")
 def few_lines(tmp_path_factory):
     path = tmp_path_factory.mktemp("few") / "few.tsv"
-    write_log(path, users=20, seed=5)
+    write_log(path, users=20, seed=5, people="all")
     path.write_bytes(path.read_bytes() + b"1\tonly two\n")
     return path
 

@@ -141,7 +141,7 @@ def test_small_shards_give_the_same_records(  # noqa: PLR0917 - fixtures
 def test_the_nouns_of_a_log(spark, tmp_path, monkeypatch, watched):
     """4,000 made-up people in shards of 1,000."""
     set_sizes(monkeypatch, BLOCK=500, LEAST_GROUPS=50, NEIGHBOURHOOD=500, ROUNDS=1)
-    write_log(tmp_path / "log.tsv", users=4_000, seed=2)
+    write_log(tmp_path / "log.tsv", users=4_000, seed=2, people="all")
     transactions = ic.read_log(tmp_path / "log.tsv").transactions()
     data = attach(transactions, ic.wordnet(transactions))
     rows = frame(spark, data).repartition(5)

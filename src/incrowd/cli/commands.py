@@ -135,7 +135,7 @@ def demo(out: Path, as_json: bool) -> None:  # noqa: FBT001
 
     with private_directory() as scratch, ProgressBars() as progress:
         log = scratch / "sample.tsv"
-        write_log(log, users=DEMO_USERS, seed=1)
+        write_log(log, users=DEMO_USERS, seed=1, people="all")
         outcome = run_job(Options(log, out, DEMO_K, force=is_release(out)), progress)
     if as_json:
         print_json(outcome.as_dict())
@@ -297,6 +297,13 @@ def methods(as_json: bool) -> None:  # noqa: FBT001
 @click.option("--users", type=int, help="A log of how many users.")
 @click.option("--lines", type=int, help="A log of how many lines, instead of --users.")
 @click.option("--loans", type=int, help="A table of how many loan applicants, instead of a log.")
+@click.option(
+    "--people",
+    type=click.Choice(["heavy", "all"]),
+    default="heavy",
+    show_default=True,
+    help="Users with about 318 lines each, or all users of a log: 55 on average, most of them with few.",
+)
 @click.option("--out", type=FILE, required=True, help="File to write; .gz and .zst are compressed.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same bytes.")
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
@@ -305,6 +312,7 @@ def synth(
     users: int | None,
     lines: int | None,
     loans: int | None,
+    people: str,
     out: Path,
     seed: int,
     force: bool,  # noqa: FBT001
@@ -322,7 +330,15 @@ def synth(
         return
     with ProgressBars() as progress:
         progress.step("synth")
-        made = write_log(out, users=users, lines=lines, seed=seed, overwrite=force, progress=progress.reading)
+        made = write_log(
+            out,
+            users=users,
+            lines=lines,
+            seed=seed,
+            people=people,
+            overwrite=force,
+            progress=progress.reading,
+        )
     if as_json:
         print_json({"users": made.users, "lines": made.lines, "bytes": made.bytes, "out": str(out)})
     else:
