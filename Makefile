@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # One worker more than there are cores: many tests wait for a process that they have started.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Files go to the workers in the order of tests/conftest.py, longest first.
-PYTEST_ARGS ?= -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+PYTEST_ARGS ?= -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # APT=no installs no Debian packages; the tests that need them are left out, and named.
 APT ?= yes
 DEBIAN := APT=$(APT) sh scripts/install_debian_packages.sh

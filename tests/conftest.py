@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 # A busy machine and the first compilation of a kernel are slow, not wrong.
 settings.register_profile("incrowd", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -16,8 +17,9 @@ settings.load_profile("incrowd")
 ROOT = Path(__file__).resolve().parents[1]
 # Files and rooms that take long; `pytest --durations=60` says which. The cluster comes long after Spark's other tests: it holds
 # the lock on kernels that they would wait for.
+SHARING = "spark/test_[!c]*.py"
 LONGEST = (
-    "spark/test_[!c]*.py",
+    SHARING,
     "test_wheel.py",
     "gateway/test_private_directory.py",
     "gateway/test_reload.py",
@@ -54,17 +56,26 @@ def pytest_runtest_makereport(item, call):  # noqa: ARG001 - pytest names them
     return report
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Begin with what takes longest, so that no worker is left alone with it in the end; keep a file's tests on one worker.
+    """Begin with the files that take longest, so that no worker is left alone with one of them in the end.
 
-    All tests that share a Spark session are on one worker too. ``make test`` asks for both with ``--dist loadgroup
-    --no-loadscope-reorder``.
+    Workers are given files in this order (``make test`` asks for it with ``--no-loadscope-reorder``).
     """
-    files = {item: item.path.relative_to(ROOT / "tests").as_posix() for item in items}
-    items.sort(key=lambda item: place_of(files[item]))
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group("spark" if place_of(files[item]) == 0 else files[item]))
+    items.sort(key=lambda item: place_of(item.path.relative_to(ROOT / "tests").as_posix()))
+
+
+class ByFileAndSession(LoadFileScheduling):
+    """Tests of one file go to one worker, and all that share a Spark session too."""
+
+    def _split_scope(self, nodeid):
+        """Return what goes to one worker together with a test."""
+        file = super()._split_scope(nodeid)
+        return SHARING if fnmatch(file, f"*{SHARING}") else file
+
+
+def pytest_xdist_make_scheduler(config, log):
+    """Let one worker have the Spark session."""
+    return ByFileAndSession(config, log)
 
 
 def place_of(path):

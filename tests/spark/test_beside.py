@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from cli.helpers import aol_log, call
+from cli.helpers import call
 
 
 @pytest.mark.usefixtures("spark")
 def test_the_warning_of_a_release_beside(tmp_path):
-    log = aol_log(tmp_path / "log.tsv")
+    log = tmp_path / "baskets.dat"
+    log.write_text("milk bread\nmilk\nbread\n" * 5, encoding="utf-8")
     (tmp_path / "old").mkdir()
     (tmp_path / "old/manifest.json").write_text('{"format": "incrowd-release/1"}')
     options = ("--k", 3, "--method", "partition", "--engine", "spark", "--master", "local[2]")

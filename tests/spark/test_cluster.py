@@ -28,7 +28,7 @@ from incrowd.jobs.run import run_job
 from incrowd.jobs.spec import Options
 from incrowd.logs.synth.generate import write_log
 
-LINES = 250_000
+LINES = 150_000
 SHARD = 1_000
 OUR_STEPS = "incrowd: "  # how our steps are named; kernels are first needed when parts are split or finished
 
@@ -135,8 +135,8 @@ def no_session(monkeypatch):
 
 @pytest.mark.usefixtures("java")
 def test_spark_submit_runs_the_same_command(tmp_path):
-    log, job = tmp_path / "log.tsv", tmp_path / "incrowd_job.py"
-    write_log(log, lines=2_000, seed=9, people="all")
+    log, job = tmp_path / "baskets.dat", tmp_path / "incrowd_job.py"
+    log.write_text("\n".join(f"{i % 3} {i % 5} {i % 7}" for i in range(200)) + "\n", encoding="utf-8")
     job.write_text("from incrowd.cli import main; main()", encoding="utf-8")
     submit = [
         SPARK_CLASS.with_name("spark-submit"),
