@@ -11,7 +11,7 @@ from incrowd.kernels.jit import helper, kernel
 from incrowd.methods.mosaic.cover import Cover, Labels, People
 from incrowd.methods.mosaic.heap import OLDER, SCORE, SEEN, UNITS, YOUNGER, Heap, empty_heap, pop, push, sink
 from incrowd.methods.mosaic.held import Held, count_owners, held_of, holds, packed, put_instead
-from incrowd.methods.mosaic.leftover import hold_back, marks_for
+from incrowd.methods.mosaic.leftover import UNKNOWN, hold_back, marks_for
 from incrowd.methods.mosaic.table import Table, add_to, number_of, pair_word, table_for
 
 __all__ = ["join"]
@@ -113,12 +113,10 @@ def _join(
             continue
         step += 1
         sharing = count_owners(both, people)
-        if (
-            not (_is_safe(younger, both, sharing, tiles, k) and _is_safe(older, both, sharing, tiles, k))
-            or sharing > most
-        ):
+        rest, rests = _rest(younger, both, sharing, tiles, k), _rest(older, both, sharing, tiles, k)
+        if rest == UNKNOWN or rests == UNKNOWN or sharing > most:
             own, its = _units_of(younger, lists, held, tiles), _units_of(older, lists, held, tiles)
-            both, out = hold_back(both, own, its, people, marks, step, k, most)
+            both, out = hold_back(both, own, its, rest, rests, people, marks, step, k, most)
             if len(both) == 0:
                 continue
             most_held_back = max(most_held_back, out)
@@ -349,9 +347,11 @@ def _noted(some: Ints32, others: Ints32, sharing: int, together: Table) -> Table
 
 
 @helper
-def _is_safe(tile: int, both: Ints32, sharing: int, tiles: Tiles, k: int) -> bool:
-    """Tell whether what is left of a tile has no owner or k, as far as that can be said without looking."""
-    return tiles.units[tile] == len(both) or tiles.people[tile] - sharing >= k
+def _rest(tile: int, both: Ints32, sharing: int, tiles: Tiles, k: int) -> int:
+    """Return how many owners keep units of a tile, as far as that can be said without looking: 0, k or more, or UNKNOWN."""
+    if tiles.units[tile] == len(both):
+        return 0
+    return tiles.people[tile] - sharing if tiles.people[tile] - sharing >= k else UNKNOWN
 
 
 @helper

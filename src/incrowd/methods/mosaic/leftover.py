@@ -11,7 +11,9 @@ from incrowd.kernels.jit import helper
 from incrowd.methods.mosaic.cover import People
 from incrowd.methods.mosaic.held import count_owners, owners_by_rank
 
-__all__ = ["Marks", "hold_back", "marks_for"]
+__all__ = ["UNKNOWN", "Marks", "hold_back", "marks_for"]
+
+UNKNOWN = -1
 
 
 class Marks(NamedTuple):
@@ -31,7 +33,16 @@ def marks_for(people: People) -> Marks:
 
 @helper
 def hold_back(
-    both: Ints32, first: Ints32, second: Ints32, people: People, marks: Marks, step: int, k: int, most: int
+    both: Ints32,
+    first: Ints32,
+    second: Ints32,
+    rest_first: int,
+    rest_second: int,
+    people: People,
+    marks: Marks,
+    step: int,
+    k: int,
+    most: int,
 ) -> tuple[Ints32, int]:
     """Hold owners back until what is left of both tiles has none or k, and at most `most` owners share the new tile.
 
@@ -39,6 +50,9 @@ def hold_back(
     ----------
     both, first, second
         The units, ascending, that hold both tiles, and those that hold either.
+    rest_first, rest_second
+        How many owners who count keep units of either tile, or a lower bound that is k or more; UNKNOWN where it takes a look at
+        its units.
     people, marks
         Whose the units are; room for marks.
     step
@@ -51,9 +65,11 @@ def hold_back(
     tuple
         The units that are joined, none where the pair is given up, and how many owners were held back.
     """
-    rest_first = _mark_rest(first, both, people, marks.first, step)
-    rest_second = _mark_rest(second, both, people, marks.second, step)
-    some_first, some_second = len(first) > len(both), len(second) > len(both)
+    some_first, some_second = rest_first != 0, rest_second != 0
+    if rest_first == UNKNOWN:
+        rest_first = _mark_rest(first, both, people, marks.first, step)
+    if rest_second == UNKNOWN:
+        rest_second = _mark_rest(second, both, people, marks.second, step)
     sharing = count_owners(both, people)
     out = 0
     for owner in owners_by_rank(both, people):
