@@ -79,7 +79,9 @@ def measure_use(data: Transactions, tree: Taxonomy, published: PublishedSets) ->
     exact = _exact_sets(published, tree)
     estimated = _estimated(published, tree)
     top = _first(counted, MOST_FREQUENT)
-    frequent = _top_pairs(data.indptr, leaf, np.ones(len(data), np.int64), counted, len(data), independent=False)
+    frequent = _top_pairs(
+        data.indptr, leaf, np.ones(len(data), np.int64), counted, len(data), independent=False
+    )
     guessed = _top_pairs(exact.start, exact.nodes, exact.times, estimated, len(data), independent=True)
     found = set(zip(guessed.first.tolist(), guessed.second.tolist(), strict=True))
     pairs = list(zip(frequent.first.tolist(), frequent.second.tolist(), strict=True))
@@ -90,7 +92,9 @@ def measure_use(data: Transactions, tree: Taxonomy, published: PublishedSets) ->
         items_error=_error(counted[top], estimated[top]),
         pairs_recall=_share(sum(pair in found for pair in pairs), len(pairs)),
         pairs_error=_error(frequent.units, again),
-        links_kept=_share((sizes * (sizes - 1) // 2 * exact.times).sum(), (lengths * (lengths - 1) // 2).sum()),
+        links_kept=_share(
+            (sizes * (sizes - 1) // 2 * exact.times).sum(), (lengths * (lengths - 1) // 2).sum()
+        ),
     )
 
 
@@ -100,7 +104,9 @@ def _share(part: float, of: float) -> float:
 
 def _error(counted: Floats, estimated: Floats) -> float:
     """Return the mean of abs(n - n') / max(n, n')."""
-    return float(np.mean(np.abs(counted - estimated) / np.maximum(counted, estimated))) if len(counted) else 0.0
+    return (
+        float(np.mean(np.abs(counted - estimated) / np.maximum(counted, estimated))) if len(counted) else 0.0
+    )
 
 
 def _leaf_ranks(data: Transactions, tree: Taxonomy) -> Ints32:
@@ -146,7 +152,10 @@ def _top_pairs(
         matrix = _met(start, leaf, times, items, len(units))
         if independent:
             alone = units[items]
-            matrix = matrix + np.maximum(alone[:, None] - matrix, 0) * np.maximum(alone[None, :] - matrix, 0) / total
+            matrix = (
+                matrix
+                + np.maximum(alone[:, None] - matrix, 0) * np.maximum(alone[None, :] - matrix, 0) / total
+            )
         first, second = np.triu_indices(len(items), 1)
         found = matrix[first, second]
         order = np.argsort(-found, kind="stable")[:MOST_FREQUENT]

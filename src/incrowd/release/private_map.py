@@ -58,9 +58,9 @@ def notes_with(notes: Mapping[str, str], renamed: Mapping[str, str], draft: Path
 
 
 def records_digest(directory: Path) -> str:
-    """Return a hash of a release's records."""
-    digest = hashlib.sha256()
-    for part in part_files(directory / "records.parquet"):
+    """Return a hash of a release's records, or tiles."""
+    digest, tiles = hashlib.sha256(), directory / "tiles.parquet"
+    for part in [tiles] if tiles.is_file() else part_files(directory / "records.parquet"):
         digest.update(part.read_bytes())
     return digest.hexdigest()
 

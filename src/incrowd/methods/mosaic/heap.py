@@ -71,10 +71,10 @@ def sink(heap: Heap) -> bool:
 def _comes_first(line: Ints64, a: int, b: int) -> bool:
     """Tell whether one pair comes before another: by score, then the younger tile, then the older."""
     if line[a, SCORE] != line[b, SCORE]:
-        return line[a, SCORE] > line[b, SCORE]
+        return bool(line[a, SCORE] > line[b, SCORE])
     if line[a, YOUNGER] != line[b, YOUNGER]:
-        return line[a, YOUNGER] < line[b, YOUNGER]
-    return line[a, OLDER] < line[b, OLDER]
+        return bool(line[a, YOUNGER] < line[b, YOUNGER])
+    return bool(line[a, OLDER] < line[b, OLDER])
 
 
 @helper

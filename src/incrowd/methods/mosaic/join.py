@@ -114,7 +114,7 @@ def _join(
         step += 1
         sharing = count_owners(both, people)
         rest, rests = _rest(younger, both, sharing, tiles, k), _rest(older, both, sharing, tiles, k)
-        if rest == UNKNOWN or rests == UNKNOWN or sharing > most:
+        if min(rest, rests) == UNKNOWN or sharing > most:
             own, its = _units_of(younger, lists, held, tiles), _units_of(older, lists, held, tiles)
             both, out = hold_back(both, own, its, rest, rests, people, marks, step, k, most)
             if len(both) == 0:
@@ -139,8 +139,14 @@ def _join(
             tiles.changed[one] = step
         heap = _meet(heap, number, step, lists, held, tiles, people, beside, k, units)
         number += 1
-    start, tile = packed(held)
-    return start, tile, tiles.first[: number + 1].copy(), content.value[: content.used].copy(), most_held_back
+    start, slots = packed(held)
+    return (
+        start,
+        slots,
+        tiles.first[: number + 1].copy(),
+        content.value[: content.used].copy(),
+        most_held_back,
+    )
 
 
 @helper
@@ -253,7 +259,7 @@ def _score(n: int, f: int, g: int, tiles: Tiles, units: int) -> int:
     if lift <= 1.0:
         return 0
     sizes = (tiles.first[f + 1] - tiles.first[f]) * (tiles.first[g + 1] - tiles.first[g])
-    return np.int64(np.rint(MILLION * np.sqrt(n) * sizes * sizes * np.log(lift)))
+    return int(np.rint(MILLION * np.sqrt(n) * sizes * sizes * np.log(lift)))
 
 
 @helper
@@ -334,7 +340,7 @@ def _allowed(some: Ints32, others: Ints32, labels: Labels, together: Table, conf
         for a in some:
             for b in others:
                 limit = np.int64(np.floor(confidence * min(labels.holders[a], labels.holders[b]) + 1e-9))
-                most = min(most, limit - number_of(together, pair_word(a, b)))
+                most = min(most, int(limit - number_of(together, pair_word(a, b))))
     return most
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -97,9 +98,11 @@ def mosaic(
     )
     chosen = effort or ("best" if len(units.cover.tile) <= BEST_UP_TO else "fast")
     cover, held_back = _covered(units, k, confidence, chosen, progress or (lambda *_: None))
-    return _tiles(
+    tiles = _tiles(
         cover, units, transactions, k, seed, cap=cap, rounded=counts == "rounded", withheld=withheld
     )
+    note = f"Joined labels with effort {chosen}: no join held back more than {held_back:,} people."
+    return replace(tiles, notes=(note,))
 
 
 def check_mosaic(*, confidence: float, cap: int, longest: int | None, coarsest: float, **_: object) -> None:
@@ -176,7 +179,7 @@ def _distinct(unit: Ints64, node: Ints32, nodes: int) -> tuple[Ints64, Ints32]:
 def _labels(
     unit: Ints64, node: Ints32, tree: Taxonomy, people: People, seed: int
 ) -> tuple[Ints32, Ints32, Labels]:
-    """Number the published nodes from the one that most units have; return them, each occurrence's, and what is known of them."""
+    """Return the published nodes, numbered from the one that most units have; each occurrence's number; and what is known of them."""
     nodes, place, units = np.unique(node, return_inverse=True, return_counts=True)
     order = np.argsort(-units, kind="stable")
     number = np.empty(len(nodes), dtype=np.int32)

@@ -142,7 +142,7 @@ def _propose(
     taken = np.full(labels, -1, np.int32)
     for unit in range(low, high):
         begin, end = units.start[unit], units.start[unit + 1]
-        if end - begin < 2:
+        if end == begin:
             continue
         now = 0.0
         for i in range(cover.start[unit], cover.start[unit + 1]):
@@ -224,7 +224,7 @@ def _choose(i: int, fitting: Ints32, chosen: Bools, cover: Cover, value: Floats,
     for at in range(cover.first[tile], cover.first[tile + 1]):
         taken[cover.label[at]] = i
     chosen[i] = True
-    return value[tile]
+    return float(value[tile])
 
 
 @helper

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -66,7 +67,7 @@ def take_rows(
         )
         together = Table(*together)
         number += len(taken) - 1
-        first.append(taken[1:] + first[-1][-1])
+        first.append(taken[1:] + sum(map(len, label)))
         label.append(its_labels)
     start, tile = _packed(held)
     return Cover(start, tile, np.concatenate(first), np.concatenate(label))
@@ -91,7 +92,7 @@ def _in_order(found: Sets) -> Ints64:
     bounds = (4 * found.first).tolist()
     text = found.label.astype(">i4").tobytes()
     best: dict[bytes, int] = {}
-    for i, (first, stop) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+    for i, (first, stop) in enumerate(pairwise(bounds)):
         best.setdefault(text[first:stop], i)
     ordered = sorted(best.items(), key=lambda one: (-found.area[one[1]], one[0]))
     return np.array([place for _, place in ordered], dtype=np.int64)
@@ -285,7 +286,7 @@ def _ones(word: np.uint64) -> int:
     word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+    return int((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
 @helper
@@ -299,11 +300,10 @@ def _owners(near: Ints32, size: int, owner: int, common: Words64, mask: Words64,
             number += 1
     owners = owners[:number]
     owners.sort()
-    sharing, last = 0, -1
-    for one in owners:
-        if one != last:
-            last = one
-            sharing += people.counts[one]
+    sharing = 0
+    for i in range(number):
+        if i == 0 or owners[i] != owners[i - 1]:
+            sharing += people.counts[owners[i]]
     return sharing
 
 

@@ -39,13 +39,13 @@ def place_of(table: Table, word: np.uint64) -> int:
     place = (word * _SPREAD >> np.uint64(20)) & mask
     while table.word[np.int64(place)] != EMPTY and table.word[np.int64(place)] != word:
         place = (place + np.uint64(1)) & mask
-    return np.int64(place)
+    return int(place)
 
 
 @helper
 def number_of(table: Table, word: np.uint64) -> int:
     """Return the number of a word; 0 if it is not there."""
-    return table.number[place_of(table, word)]
+    return int(table.number[place_of(table, word)])
 
 
 @helper

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-import msgspec
 import pyarrow as pa
 
 from incrowd.core.claims import Claim
 from incrowd.core.promises import Settings
 from incrowd.release.files.manifest import Closed, Figure, Share, SpelledClaim, Versions, canonical_text
 from incrowd.release.files.names import TILE_FILES
-from incrowd.release.files.records import Label, write_parquet
+from incrowd.release.files.records import Label, shown, write_parquet
 from incrowd.report.html import page
 
 __all__ = [
@@ -117,7 +116,9 @@ def _account(parameters: Mapping[str, Any], counts: TileCounts) -> list[str]:
     k, confidence = parameters["k"], parameters["confidence"]
     steps = [
         f"Published every item that {k:,} people or more have as itself; rarer ones "
-        + ("as the nearest node above them that as many have." if parameters["generalize"] else "not at all."),
+        + (
+            "as the nearest node above them that as many have." if parameters["generalize"] else "not at all."
+        ),
         f"Joined what occurs together into {counts.larger_tiles:,} tiles of more than one label, each of {k:,} people or more.",
     ]
     if confidence < 1:
@@ -133,7 +134,9 @@ def tile_rows(tiles: Sequence[Tile]) -> pa.Table:
     return pa.table(
         [
             pa.array([[text for text, _ in tile.labels] for tile in tiles], TILES_SCHEMA.field("items").type),
-            pa.array([[exact for _, exact in tile.labels] for tile in tiles], TILES_SCHEMA.field("exact").type),
+            pa.array(
+                [[exact for _, exact in tile.labels] for tile in tiles], TILES_SCHEMA.field("exact").type
+            ),
             pa.array([tile.people for tile in tiles], pa.int64()),
             pa.array([tile.units for tile in tiles], pa.int64()),
         ],
@@ -151,4 +154,9 @@ def tile_page(manifest: TileManifest, tiles: Sequence[Tile]) -> str:
     larger = [tile for tile in tiles if len(tile.labels) > 1]
     telling = sorted(larger, key=lambda tile: (-len(tile.labels) * tile.people, tile.labels))[:MOST_SHOWN]
     common = sorted(tiles, key=lambda tile: (-tile.people, tile.labels))[:MOST_SHOWN]
-    return page("tiles.html", manifest=manifest, telling=telling, common=common)
+    return page("tiles.html", manifest=manifest, telling=_spelled(telling), common=_spelled(common))
+
+
+def _spelled(tiles: Sequence[Tile]) -> list[tuple[int, int, str]]:
+    """Return people, units and labels of tiles as people see them."""
+    return [(tile.people, tile.units, ", ".join(map(shown, tile.labels))) for tile in tiles]
