@@ -170,22 +170,21 @@ def _check_numbers(tiles: Sequence[Tile], settings: Settings, result: Audit) -> 
 
 
 def _check_confidence(tiles: Sequence[Tile], confidence: float, result: Audit) -> None:
-    """Check that at most a share of a label's holders hold any other label in the same tile, as far as the file tells."""
+    """Check that at most a share of a label's holders hold any other label in one tile, as far as the file alone can tell."""
     holders: Counter[Label] = Counter()
-    together: Counter[tuple[Label, Label]] = Counter()
     for tile in tiles:
         for label in tile.labels:
             holders[label] += tile.people
-        for pair in combinations(tile.labels, 2):
-            together[pair] += tile.people
     with result.checking(
-        f"no label is in the tiles of more than {confidence:.0%} of those that hold another one"
+        f"no tile is held by more than {confidence:.0%} of those who hold one of its labels"
     ):
         sure = sum(
-            number > confidence * min(holders[first], holders[second]) + NEARLY
-            for (first, second), number in together.items()
+            tile.people > confidence * holders[label] + NEARLY
+            for tile in tiles
+            for label in tile.labels
+            if len(tile.labels) > 1
         )
-        result.require(wrong=bool(sure), problem=f"{sure:,} pairs of labels are held together too often")
+        result.require(wrong=bool(sure), problem=f"{sure:,} labels are too sure a sign of others")
 
 
 def _check_kin(tiles: Sequence[Tile], tree: PublishedTree, result: Audit) -> None:
@@ -230,6 +229,8 @@ def _check_holders(
         k = settings.common.k
         rare = sum(number < k for number in people)
         result.require(wrong=bool(rare), problem=f"{rare:,} tiles are held by fewer than {k} people")
+    if own.confidence < 1:
+        _check_sure(tiles, times, own.confidence, result)
     if own.counts == "exact":
         with result.checking("people and units are as many as are said"):
             wrong = sum(
@@ -238,6 +239,27 @@ def _check_holders(
                 for number, tile in enumerate(tiles)
             )
             result.require(wrong=bool(wrong), problem=f"{wrong:,} tiles have other numbers than were counted")
+
+
+def _check_sure(
+    tiles: Sequence[Tile], times: Mapping[int, Counter[int]], confidence: float, result: Audit
+) -> None:
+    """Count the people who hold each label, and each two labels in one tile."""
+    holders: dict[Label, set[int]] = defaultdict(set)
+    together: dict[tuple[Label, Label], set[int]] = defaultdict(set)
+    for number, tile in enumerate(tiles):
+        for label in tile.labels:
+            holders[label].update(times[number])
+        for pair in combinations(tile.labels, 2):
+            together[pair].update(times[number])
+    with result.checking(
+        f"at most {confidence:.0%} of the people who hold a label hold any other in the same tile"
+    ):
+        sure = sum(
+            len(people) > confidence * min(len(holders[first]), len(holders[second])) + NEARLY
+            for (first, second), people in together.items()
+        )
+        result.require(wrong=bool(sure), problem=f"{sure:,} pairs of labels are held together too often")
 
 
 def _nodes(tiles: Sequence[Tile], tree: Taxonomy) -> Mapping[Label, int] | None:

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from incrowd.core.ragged import list_ids, starts_of
+from incrowd.core.ragged import list_ids, starts_of, take_lists
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Bools, Ints32, Ints64, Progress, Words64
@@ -99,7 +99,15 @@ def mosaic(
     chosen = effort or ("best" if len(units.cover.tile) <= BEST_UP_TO else "fast")
     cover, held_back = _covered(units, k, confidence, chosen, progress or (lambda *_: None))
     tiles = _tiles(
-        cover, units, transactions, k, seed, cap=cap, rounded=counts == "rounded", withheld=withheld
+        cover,
+        units,
+        transactions,
+        k,
+        seed,
+        confidence=confidence,
+        cap=cap,
+        rounded=counts == "rounded",
+        withheld=withheld,
     )
     note = f"Joined labels with effort {chosen}: no join held back more than {held_back:,} people."
     return replace(tiles, notes=(note,))
@@ -250,6 +258,7 @@ def _tiles(
     k: int,
     seed: int,
     *,
+    confidence: float,
     cap: int,
     rounded: bool,
     withheld: int,
@@ -260,6 +269,7 @@ def _tiles(
     unit = cover.unit_of
     people, capped = _counted(cover.tile, units.people.owner[unit], tiles, cap)
     shown = people <= NEARLY_EVERYBODY * len(units.people.counts)
+    _withhold_sure(shown, cover, units.people, confidence)
     number = np.cumsum(shown) - 1
     visible = shown[cover.tile]
     withheld += int(cover.sizes[cover.tile[~visible]].sum())
@@ -281,6 +291,28 @@ def _tiles(
         tile[order],
         withheld,
     )
+
+
+def _withhold_sure(shown: Bools, cover: Cover, people: People, confidence: float) -> None:
+    """Withhold more tiles until those that are left keep to the confidence: each that is withheld takes holders from its labels."""
+    tile_of, owners = list_ids(cover.first), len(people.counts)
+    fewer = np.unique(cover.label[~shown[tile_of]]) if confidence < 1 else np.empty(0, np.int32)
+    while len(fewer):
+        label, fewer = fewer[0], fewer[1:]
+        with_label = np.zeros(len(shown), dtype=np.bool_)
+        with_label[tile_of[cover.label == label]] = True
+        at = np.flatnonzero((with_label & shown)[cover.tile])
+        start, take = take_lists(cover.first, cover.tile[at])
+        owner = np.repeat(people.owner[cover.unit_of[at]], np.diff(start))
+        counted = np.unique(cover.label[take] * np.int64(owners) + owner) // owners
+        together = np.bincount(counted, minlength=int(label) + 1)
+        sure = np.flatnonzero(together > confidence * together[label])
+        sure = sure[sure != label]
+        with_sure = np.zeros(len(shown), dtype=np.bool_)
+        with_sure[tile_of[np.isin(cover.label, sure)]] = True
+        gone = with_label & with_sure & shown
+        shown[gone] = False
+        fewer = np.union1d(fewer, cover.label[gone[tile_of]])
 
 
 def _counted(tile: Ints32, owner: Ints32, tiles: int, cap: int) -> tuple[Ints64, Ints64]:
