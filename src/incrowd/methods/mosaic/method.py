@@ -90,8 +90,7 @@ def mosaic(
     generalize
         Whether items that fewer than k people have may be published as nodes above them; otherwise they are withheld.
     effort
-        `fast` joins pairs only; `best` also begins with sets that long units share and repacks units afterwards. By default
-        `best` up to five million items.
+        `fast` joins pairs only; `best`, the default up to five million items, does all.
     """
     units, withheld = _units(
         transactions, taxonomy, k, seed, coarsest, generalize=generalize, longest=longest
