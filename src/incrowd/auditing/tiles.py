@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -34,11 +34,12 @@ from incrowd.release.files.tiles import (
 )
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["TileOriginals", "audit_tiles"]
+__all__ = ["TileOriginals", "audit_tiles", "nodes_of_tiles"]
 
 DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
 HOLDERS = "how many people hold each tile, and that nobody holds what is not theirs: that takes the private map and the originals"
 NEARLY = 1e-9
+Measure = Callable[[Sequence[Tile]], UseFigures | None]
 
 
 class TileOriginals(NamedTuple):
@@ -51,7 +52,7 @@ class TileOriginals(NamedTuple):
 
 
 def audit_tiles(
-    directory: Path, *, originals: TileOriginals | None = None, use: UseFigures | None = None
+    directory: Path, *, originals: TileOriginals | None = None, measure: Measure | None = None
 ) -> Audit:
     """Recount a release of tiles from its files, and against what it was made from where that is given.
 
@@ -61,8 +62,8 @@ def audit_tiles(
         The release.
     originals
         What it was made from, and who holds which tile.
-    use
-        What was measured on the originals.
+    measure
+        Measures of what use the tiles are on the originals again.
     """
     manifest: TileManifest = read_manifest(directory, TileManifest)
     result = Audit(manifest.claim.claim)
@@ -76,10 +77,12 @@ def audit_tiles(
             result.unproven.append(HOLDERS)
         elif not result.problems:
             _check_holders(tiles, originals, settings, result)
-            result.require(
-                wrong=use is not None and use != manifest.use,
-                problem="the manifest's measures of use are not what was measured",
-            )
+        if measure is not None and not result.problems:
+            with result.checking("the measures of use are what was measured again"):
+                result.require(
+                    wrong=measure(tiles) != manifest.use,
+                    problem="the manifest's measures of use are not what was measured",
+                )
     except DAMAGED as error:
         result.add_problem(f"a file of the release is missing or damaged ({type(error).__name__})")
     return result
@@ -214,7 +217,7 @@ def _check_holders(
     """Hold every tile of every row against what its owner has, and count people."""
     own = settings.own
     assert isinstance(own, Mosaic)  # noqa: S101 - the parameters were read as such
-    node_of = _nodes(tiles, originals.taxonomy)
+    node_of = nodes_of_tiles(tiles, originals.taxonomy)
     if node_of is None:
         result.add_problem("a published label is not in the originals' taxonomy")
         return
@@ -262,7 +265,7 @@ def _check_sure(
         result.require(wrong=bool(sure), problem=f"{sure:,} pairs of labels are held together too often")
 
 
-def _nodes(tiles: Sequence[Tile], tree: Taxonomy) -> Mapping[Label, int] | None:
+def nodes_of_tiles(tiles: Sequence[Tile], tree: Taxonomy) -> Mapping[Label, int] | None:
     """Return the node of each published label."""
     found = {
         label: node

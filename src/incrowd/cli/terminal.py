@@ -149,10 +149,10 @@ def show_tiles(
     console.print(_use_table(msgspec.to_builtins(manifest.use)))
     console.print()
     found = [row for row in rows if wanted is None or wanted in row["items"]]
-    largest = sorted(
-        found, key=lambda row: (-row["people"] * (len(row["items"]) if wanted is None else 1), row["items"])
-    )
-    about = f"with {visible(wanted)}" if wanted else "that tell most"
+    if wanted is None:  # single items are the rest
+        found = [row for row in rows if len(row["items"]) > 1] or rows
+    largest = sorted(found, key=lambda row: (-row["people"] * len(row["items"]), row["items"]))
+    about = f"with {visible(wanted)}" if wanted else "of several labels that most people hold"
     table = Table(
         box=None, pad_edge=False, title=f"Of {len(found):,} tiles, those {about}", title_justify="left"
     )

@@ -26,11 +26,15 @@ MOST_ITEMS = 8_192  # a matrix of pairs has so many rows at most
 
 
 class PublishedSets(NamedTuple):
-    """Distinct published sets: set s is the nodes ``nodes[start[s]:start[s + 1]]``, published for ``times[s]`` units."""
+    """Distinct published sets: set s is the nodes ``nodes[start[s]:start[s + 1]]``.
+
+    It is said to be of ``times[s]`` units, and is of ``held[s]``: numbers may be rounded, and people counted a few times only.
+    """
 
     start: Ints64
     nodes: Ints32
     times: Ints64
+    held: Ints64
 
 
 class Use(msgspec.Struct, frozen=True):
@@ -88,12 +92,12 @@ def measure_use(data: Transactions, tree: Taxonomy, published: PublishedSets) ->
     again = _estimates_of(frequent, exact, estimated, len(data))
     lengths, sizes = np.diff(data.indptr), np.diff(exact.start)
     return Use(
-        kept_exactly=_share((sizes * exact.times).sum(), len(leaf)),
+        kept_exactly=_share((sizes * exact.held).sum(), len(leaf)),
         items_error=_error(counted[top], estimated[top]),
         pairs_recall=_share(sum(pair in found for pair in pairs), len(pairs)),
         pairs_error=_error(frequent.units, again),
         links_kept=_share(
-            (sizes * (sizes - 1) // 2 * exact.times).sum(), (lengths * (lengths - 1) // 2).sum()
+            (sizes * (sizes - 1) // 2 * exact.held).sum(), (lengths * (lengths - 1) // 2).sum()
         ),
     )
 
@@ -118,7 +122,9 @@ def _exact_sets(published: PublishedSets, tree: Taxonomy) -> PublishedSets:
     """Return the published sets with the very items alone, as ranks of leaves."""
     exact = tree.is_leaf[published.nodes]
     sizes = np.bincount(list_ids(published.start)[exact], minlength=len(published.times))
-    return PublishedSets(starts_of(sizes), tree.first_leaf[published.nodes[exact]], published.times)
+    return PublishedSets(
+        starts_of(sizes), tree.first_leaf[published.nodes[exact]], published.times, published.held
+    )
 
 
 def _estimated(published: PublishedSets, tree: Taxonomy) -> Floats:

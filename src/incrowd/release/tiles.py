@@ -123,8 +123,9 @@ class TileRelease(Publication):
     def use(self) -> Use:
         """What the release is of use for."""
         tiles = self.tiles
+        held = np.bincount(tiles.held, minlength=len(tiles))
         return measure_use(
-            self.transactions, self.taxonomy, PublishedSets(tiles.start, tiles.nodes, tiles.units)
+            self.transactions, self.taxonomy, PublishedSets(tiles.start, tiles.nodes, tiles.units, held)
         )
 
     @cached_property
@@ -183,7 +184,7 @@ class TileRelease(Publication):
 
     def _audit(self, draft: Path, progress: Progress | None) -> Audit:  # noqa: ARG002
         """Recount what was written against the originals."""
-        return audit_tiles(draft, originals=self.originals, use=use_figures(self.use))
+        return audit_tiles(draft, originals=self.originals, measure=lambda _: use_figures(self.use))
 
     def __repr__(self) -> str:
         return f"TileRelease({self.claim.in_words} {len(self.tiles):,} tiles)"

@@ -302,7 +302,7 @@ def _withhold_sure(shown: Bools, cover: Cover, people: People, confidence: float
         with_label = np.zeros(len(shown), dtype=np.bool_)
         with_label[tile_of[cover.label == label]] = True
         at = np.flatnonzero((with_label & shown)[cover.tile])
-        start, take = take_lists(cover.first, cover.tile[at])
+        start, take = take_lists(cover.first, cover.tile[at].astype(np.int64))
         owner = np.repeat(people.owner[cover.unit_of[at]], np.diff(start))
         counted = np.unique(cover.label[take] * np.int64(owners) + owner) // owners
         together = np.bincount(counted, minlength=int(label) + 1)
