@@ -241,7 +241,6 @@ def broken(
     tree: Tree,
     k: int,
     confidence: float,
-    counts: Collection[int] | None = None,
 ) -> list[str]:
     """Return what of the promise does not hold: unit u is (owner, leaves) and holds the tiles ``held[u]``, each of nodes."""
     found = []
@@ -255,7 +254,7 @@ def broken(
     by_label: dict[int, set[int]] = defaultdict(set)
     together: dict[tuple[int, int], set[int]] = defaultdict(set)
     for tile, owners in holders.items():
-        if len(owners if counts is None else owners & set(counts)) < k:
+        if len(owners) < k:
             found.append(f"{sorted(tile)} has {len(owners)} people")
         for a in tile:
             by_label[a] |= owners
