@@ -404,3 +404,31 @@ def test_parameters_out_of_range_are_refused(wrong):
     data = dataset([["a"]] * 30, [str(i) for i in range(30)])
     with pytest.raises(BadInputError, match=next(iter(wrong))):
         ic.anonymize(data.transactions, data.tree, k=2, method="mosaic", **wrong)
+
+
+def many_sessions(seed: int) -> Data:
+    """Draw people with many long units each, who hold two labels together in several tiles."""
+    dice = random.Random(seed)
+    number = dice.randint(4, 10)
+    people = dice.randint(20, 40)
+    common = [
+        [f"n{dice.randrange(number)}" for _ in range(dice.randint(3, 7))] for _ in range(dice.randint(1, 5))
+    ]
+    rows, person = [], []
+    for one in range(people):
+        for _ in range(dice.choice([1, 3, 6, 8])):
+            items: set[str] = set()
+            if dice.random() < 0.8:
+                items |= {item for item in dice.choice(common) if dice.random() < 0.85}
+            items |= {f"n{dice.randrange(number)}" for _ in range(dice.choice([0, 0, 1, 3]))}
+            rows.append(sorted(items))
+            person.append(f"p{one}")
+    return dataset(rows, person, fan_out=3)
+
+
+@pytest.mark.parametrize("seed", [155, *range(8)])
+def test_repacking_keeps_to_the_confidence_where_people_have_many_units(seed):
+    """With seed 155 a tile lost an owner who held the labels elsewhere too and won another: 13 of 24 held both, 12 may."""
+    data = many_sessions(seed)
+    options = {"k": 2, "seed": 3, "confidence": 0.5, "effort": "best", "generalize": False}
+    check_promise(data, mosaic(data.transactions, data.tree, **options), **options)
