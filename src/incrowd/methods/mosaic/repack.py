@@ -371,8 +371,8 @@ def _too_sure(
             for j in range(i + 1, cover.first[one + 1]):
                 word = pair_word(cover.label[i], cover.label[j])
                 together = add_to(together, word, max(after[one], 0))
-    for one in np.flatnonzero(has_won):
-        for i in range(cover.first[one], cover.first[one + 1]):
+    for one in range(len(after)):
+        for i in range(cover.first[one], cover.first[one + 1] if has_won[one] else 0):
             for j in range(i + 1, cover.first[one + 1]):
                 a, b = cover.label[i], cover.label[j]
                 limit = confidence * min(labels.holders[a], labels.holders[b]) + 1e-9
