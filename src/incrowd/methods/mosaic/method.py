@@ -134,20 +134,7 @@ def _units(
     longest: int | None,
 ) -> tuple[Units, int]:
     """Sort the units by owner, place their items on the floor, and split those that are too long."""
-    person = data.person
-    order = np.argsort(person, kind="stable")
-    names = data.owners if data.people is None else data.people
-    owner, first = np.unique(person[order], return_index=True)
-    if len(owner) < PEOPLE_FOR_EACH_K * k:
-        raise BadInputError(
-            f"mosaic needs at least {PEOPLE_FOR_EACH_K} k = {PEOPLE_FOR_EACH_K * k:,} people (found {len(owner):,}): "
-            "use a smaller k or more data"
-        )
-    people = People(
-        np.searchsorted(owner, person[order]).astype(np.int32),
-        np.ones(len(owner), np.bool_),
-        _hash_order([names[int(row)].as_py() for row in order[first]], seed),
-    )
+    people, order = _people(data, tree, k, seed)
     lengths = np.diff(data.indptr)[order]
     unit = np.repeat(np.arange(len(order)), lengths)
     at = np.repeat(data.indptr[order] - starts_of(lengths)[:-1], lengths) + np.arange(len(unit))
@@ -163,6 +150,28 @@ def _units(
     people = people._replace(owner=owner_of)
     start = starts_of(np.bincount(unit, minlength=len(row)))
     return Units(row, people, cover_of(start, label, len(label_node)), label_node, labels), withheld
+
+
+def _people(data: Transactions, tree: Taxonomy, k: int, seed: int) -> tuple[People, Ints64]:
+    """Return the people, numbered by a keyed hash, and the rows in the order of owner and content.
+
+    Neither depends on the order of the input, so nothing that is made of the units in their order does.
+    """
+    names = data.owners if data.people is None else data.people
+    number, first, person = np.unique(data.person, return_index=True, return_inverse=True)
+    if len(number) < PEOPLE_FOR_EACH_K * k:
+        raise BadInputError(
+            f"mosaic needs at least {PEOPLE_FOR_EACH_K} k = {PEOPLE_FOR_EACH_K * k:,} people (found {len(number):,}): "
+            "use a smaller k or more data"
+        )
+    owner = _hash_order([names[int(row)].as_py() for row in first], seed)[person]
+    words = np.concatenate(
+        (np.zeros(1, np.uint64), np.cumsum(_mixed(tree.leaves_of(data.items).astype(np.uint64))))
+    )
+    content = words[data.indptr[1:]] - words[data.indptr[:-1]]
+    order = np.lexsort((content, owner))
+    rank = np.arange(len(number), dtype=np.int32)
+    return People(owner[order], np.ones(len(number), np.bool_), rank), order
 
 
 def _hash_order(names: list[str], seed: int) -> Ints32:

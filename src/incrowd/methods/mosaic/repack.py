@@ -267,7 +267,7 @@ def _settle(
     while True:
         start, tile = _applied(cover, units, proposals, proposal_of, accepted, single)
         after = _owners(start, tile, len(cover.first) - 1, people)
-        too_sure = _too_sure(cover, after, before, labels, confidence)
+        too_sure = _too_sure(cover, start, tile, after, labels, people, confidence)
         refused = 0
         for i in range(len(accepted)):
             if accepted[i] and _is_wrong(i, cover, start, tile, proposals, before, after, too_sure, k):
@@ -348,22 +348,53 @@ def _owners(start: Ints64, tile: Ints32, tiles: int, people: People) -> Ints64:
 
 
 @helper
-def _too_sure(cover: Cover, after: Ints64, before: Ints64, labels: Labels, confidence: float) -> Bools:
-    """Return the tiles that have won owners and hold two labels that too large a share of a label's owners would hold together."""
+def _too_sure(
+    cover: Cover,
+    start: Ints64,
+    tile: Ints32,
+    after: Ints64,
+    labels: Labels,
+    people: People,
+    confidence: float,
+) -> Bools:
+    """Return the tiles that have won an owner and hold two labels that too large a share of a label's owners would hold together.
+
+    An owner counts in each tile with both labels. So it is not enough to look at tiles with more owners than before: one that
+    loses an owner who has the labels elsewhere too, and wins another, adds to those who hold both.
+    """
     too_sure = np.zeros(len(after), np.bool_)
     if confidence == 1.0:
         return too_sure
-    together = table_for(1)
-    for tile in range(len(after)):
-        for i in range(cover.first[tile], cover.first[tile + 1]):
-            for j in range(i + 1, cover.first[tile + 1]):
+    together, has_won = table_for(1), _have_won(cover, start, tile, people)
+    for one in range(len(after)):
+        for i in range(cover.first[one], cover.first[one + 1]):
+            for j in range(i + 1, cover.first[one + 1]):
                 word = pair_word(cover.label[i], cover.label[j])
-                together = add_to(together, word, max(after[tile], 0))
-    for tile in range(len(after)):
-        for i in range(cover.first[tile], cover.first[tile + 1]):
-            for j in range(i + 1, cover.first[tile + 1]):
+                together = add_to(together, word, max(after[one], 0))
+    for one in range(len(after)):
+        for i in range(cover.first[one], cover.first[one + 1] if has_won[one] else 0):
+            for j in range(i + 1, cover.first[one + 1]):
                 a, b = cover.label[i], cover.label[j]
                 limit = confidence * min(labels.holders[a], labels.holders[b]) + 1e-9
-                if number_of(together, pair_word(a, b)) > limit and after[tile] > before[tile]:
-                    too_sure[tile] = True
+                if number_of(together, pair_word(a, b)) > limit:
+                    too_sure[one] = True
     return too_sure
+
+
+@helper
+def _have_won(cover: Cover, start: Ints64, tile: Ints32, people: People) -> Bools:
+    """Return the tiles that someone holds who did not hold them by the cover."""
+    tiles = len(cover.first) - 1
+    have_won, last = np.zeros(tiles, np.bool_), np.full(tiles, -1, np.int32)
+    unit = 0
+    while unit < len(start) - 1:
+        end, owner = unit, people.owner[unit]
+        while end < len(start) - 1 and people.owner[end] == owner:
+            end += 1
+        for at in range(cover.start[unit], cover.start[end]):
+            last[cover.tile[at]] = owner
+        for at in range(start[unit], start[end]):
+            if last[tile[at]] != owner:
+                have_won[tile[at]] = True
+        unit = end
+    return have_won
