@@ -9,13 +9,14 @@ import numpy as np
 from incrowd.core.types import Ints64
 from incrowd.kernels.jit import helper
 
-__all__ = ["OLDER", "SCORE", "SEEN", "UNITS", "YOUNGER", "Heap", "empty_heap", "pop", "push", "sink"]
+__all__ = ["BEGIN", "OLDER", "SCORE", "SEEN", "UNITS", "YOUNGER", "Heap", "empty_heap", "pop", "push", "sink"]
 
-SCORE, YOUNGER, OLDER, UNITS, SEEN = range(5)
+COLUMNS = 6
+SCORE, YOUNGER, OLDER, BEGIN, UNITS, SEEN = range(COLUMNS)
 
 
 class Heap(NamedTuple):
-    """Lines of (score, younger tile, older tile, units that hold both, step at which that was so), and how many there are."""
+    """Pairs, and how many there are: score; younger and older tile; where the units begin that held both, and how many; and when."""
 
     line: Ints64
     size: int
@@ -24,18 +25,18 @@ class Heap(NamedTuple):
 @helper
 def empty_heap() -> Heap:
     """Return a heap without a pair."""
-    return Heap(np.empty((1024, 5), np.int64), 0)
+    return Heap(np.empty((1024, COLUMNS), np.int64), 0)
 
 
 @helper
-def push(heap: Heap, score: int, younger: int, older: int, units: int, seen: int) -> Heap:
+def push(heap: Heap, score: int, younger: int, older: int, begin: int, units: int, seen: int) -> Heap:
     """Add a pair; return the heap, which may be a larger one."""
     line, at = heap.line, heap.size
     if at == len(line):
-        line = np.empty((2 * at, 5), np.int64)
+        line = np.empty((2 * at, COLUMNS), np.int64)
         line[:at] = heap.line
     line[at, SCORE], line[at, YOUNGER], line[at, OLDER] = score, younger, older
-    line[at, UNITS], line[at, SEEN] = units, seen
+    line[at, BEGIN], line[at, UNITS], line[at, SEEN] = begin, units, seen
     while at > 0 and _comes_first(line, at, (at - 1) // 2):
         _swap(line, at, (at - 1) // 2)
         at = (at - 1) // 2
@@ -79,5 +80,5 @@ def _comes_first(line: Ints64, a: int, b: int) -> bool:
 
 @helper
 def _swap(line: Ints64, a: int, b: int) -> None:
-    for column in range(5):
+    for column in range(COLUMNS):
         line[a, column], line[b, column] = line[b, column], line[a, column]

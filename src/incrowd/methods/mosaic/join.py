@@ -9,7 +9,19 @@ import numpy as np
 from incrowd.core.types import Ints32, Ints64, Words64
 from incrowd.kernels.jit import helper, kernel
 from incrowd.methods.mosaic.cover import Cover, Labels, People
-from incrowd.methods.mosaic.heap import OLDER, SCORE, SEEN, UNITS, YOUNGER, Heap, empty_heap, pop, push, sink
+from incrowd.methods.mosaic.heap import (
+    BEGIN,
+    OLDER,
+    SCORE,
+    SEEN,
+    UNITS,
+    YOUNGER,
+    Heap,
+    empty_heap,
+    pop,
+    push,
+    sink,
+)
 from incrowd.methods.mosaic.held import Held, count_owners, held_of, holds, packed, put_instead
 from incrowd.methods.mosaic.leftover import UNKNOWN, hold_back, marks_for
 from incrowd.methods.mosaic.table import Table, add_to, number_of, pair_word, table_for
@@ -49,12 +61,13 @@ class Tiles(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """Counters of the tiles beside a new one; all zero between two uses."""
+    """Counters of the tiles beside a new one, all zero between two uses; and where to write the units of both."""
 
     units: Ints64
     people: Ints64
     last: Ints32
     touched: Ints32
+    to: Ints64
 
 
 class Pile(NamedTuple):
@@ -99,12 +112,12 @@ def _join(
     lists = _lists(cover, tiles, people)
     content = Pile(cover.label.copy(), len(cover.label))
     known, together = _known(tiles, number), _together(cover, tiles, number, confidence)
-    heap = empty_heap()
+    heap, pairs = empty_heap(), Pile(np.empty(1024, np.int32), 0)
     for tile in range(number):
-        heap = _meet(heap, tile, 0, lists, held, tiles, people, beside, k, units)
+        heap, pairs = _meet(heap, pairs, tile, 0, lists, held, tiles, people, beside, k, units)
     marks, step, most_held_back = marks_for(people), 0, 0
     while heap.size:
-        heap, younger, older, both = _best(heap, step, lists, held, tiles, people, k, units)
+        heap, younger, older, both = _best(heap, pairs, step, held, tiles, people, k, units)
         if len(both) == 0:
             continue
         some, others = _labels_of(younger, content, tiles), _labels_of(older, content, tiles)
@@ -137,7 +150,7 @@ def _join(
             tiles.units[one] -= len(both)
             tiles.people[one] -= sharing
             tiles.changed[one] = step
-        heap = _meet(heap, number, step, lists, held, tiles, people, beside, k, units)
+        heap, pairs = _meet(heap, pairs, number, step, lists, held, tiles, people, beside, k, units)
         number += 1
     start, slots = packed(held)
     return (
@@ -167,7 +180,13 @@ def _tiles(cover: Cover, labels: Labels, k: int) -> Tiles:
 def _beside(cover: Cover, k: int) -> Beside:
     room = len(cover.first) + len(cover.tile) // k + 1
     last = np.full(room, -1, np.int32)
-    return Beside(np.zeros(room, np.int64), np.zeros(room, np.int64), last, np.empty(room, np.int32))
+    return Beside(
+        np.zeros(room, np.int64),
+        np.zeros(room, np.int64),
+        last,
+        np.empty(room, np.int32),
+        np.full(room, -1, np.int64),
+    )
 
 
 @helper
@@ -215,6 +234,7 @@ def _together(cover: Cover, tiles: Tiles, number: int, confidence: float) -> Tab
 @helper
 def _meet(
     heap: Heap,
+    pairs: Pile,
     tile: int,
     step: int,
     lists: Pile,
@@ -224,11 +244,31 @@ def _meet(
     beside: Beside,
     k: int,
     units: int,
-) -> Heap:
-    """Push the pairs of a tile and every older one beside it that pay and have k owners."""
+) -> tuple[Heap, Pile]:
+    """Push the pairs of a tile and every older one beside it that pay and have k owners, and list their units."""
+    own = lists.value[tiles.begin[tile] : tiles.end[tile]]
+    touched = _count_beside(tile, own, held, people, beside)
+    for i in range(touched):
+        other = beside.touched[i]
+        if beside.people[other] >= k:
+            score = _score(beside.units[other], tile, other, tiles, units)
+            if score > 0:
+                beside.to[other] = pairs.used
+                heap = push(heap, score, tile, other, pairs.used, beside.units[other], step)
+                pairs = _with_room(pairs, beside.units[other])
+    _list_beside(tile, own, held, beside, pairs)
+    for i in range(touched):
+        other = beside.touched[i]
+        beside.units[other] = beside.people[other] = 0
+        beside.last[other] = beside.to[other] = -1
+    return heap, pairs
+
+
+@helper
+def _count_beside(tile: int, own: Ints32, held: Held, people: People, beside: Beside) -> int:
+    """Count the units and owners of every older tile in a tile's own units; return how many such tiles there are."""
     touched = 0
-    for at in range(tiles.begin[tile], tiles.end[tile]):
-        unit = lists.value[at]
+    for unit in own:
         owner = people.owner[unit]
         for i in range(held.start[unit], held.start[unit] + held.number[unit]):
             other = held.tile[i]
@@ -241,15 +281,18 @@ def _meet(
             if beside.last[other] != owner:
                 beside.last[other] = owner
                 beside.people[other] += people.counts[owner]
-    for i in range(touched):
-        other = beside.touched[i]
-        if beside.people[other] >= k:
-            score = _score(beside.units[other], tile, other, tiles, units)
-            if score > 0:
-                heap = push(heap, score, tile, other, beside.units[other], step)
-        beside.units[other] = beside.people[other] = 0
-        beside.last[other] = -1
-    return heap
+    return touched
+
+
+@helper
+def _list_beside(tile: int, own: Ints32, held: Held, beside: Beside, pairs: Pile) -> None:
+    """Write down the units of each pair that was pushed."""
+    for unit in own:
+        for i in range(held.start[unit], held.start[unit] + held.number[unit]):
+            other = held.tile[i]
+            if other < tile and beside.to[other] >= 0:
+                pairs.value[beside.to[other]] = unit
+                beside.to[other] += 1
 
 
 @helper
@@ -264,23 +307,23 @@ def _score(n: int, f: int, g: int, tiles: Tiles, units: int) -> int:
 
 @helper
 def _best(
-    heap: Heap, step: int, lists: Pile, held: Held, tiles: Tiles, people: People, k: int, units: int
+    heap: Heap, pairs: Pile, step: int, held: Held, tiles: Tiles, people: People, k: int, units: int
 ) -> tuple[Heap, int, int, Ints32]:
     """Take the first pair of the heap, and renew its score; return the units of both tiles if it is still first, else none."""
     line = heap.line[0]
-    younger, older, none = line[YOUNGER], line[OLDER], lists.value[:0]
+    younger, older, none = line[YOUNGER], line[OLDER], pairs.value[:0]
     if tiles.units[younger] == 0 or tiles.units[older] == 0:
         return pop(heap), younger, older, none
     is_stale = max(tiles.changed[younger], tiles.changed[older]) > line[SEEN]
     if is_stale:
         # Without looking at a unit: no more than these can hold both by now.
-        line[UNITS] = min(line[UNITS], tiles.units[younger], tiles.units[older])
-        line[SCORE] = min(line[SCORE], _score(line[UNITS], younger, older, tiles, units))
+        most = min(line[UNITS], tiles.units[younger], tiles.units[older])
+        line[SCORE] = min(line[SCORE], _score(most, younger, older, tiles, units))
         if line[SCORE] > 0 and sink(heap):
             return heap, younger, older, none
-    both = _both(younger, older, lists, held, tiles)
+    both = _both(line, pairs, held)
     if is_stale:
-        line[UNITS], line[SEEN] = len(both), step
+        line[SEEN] = step
         line[SCORE] = _score(len(both), younger, older, tiles, units)
         if line[SCORE] <= 0 or count_owners(both, people) < k:
             return pop(heap), younger, older, none
@@ -303,17 +346,16 @@ def _units_of(tile: int, lists: Pile, held: Held, tiles: Tiles) -> Ints32:
 
 
 @helper
-def _both(f: int, g: int, lists: Pile, held: Held, tiles: Tiles) -> Ints32:
-    """Return the units that hold both tiles."""
-    rarer, other = (f, g) if tiles.units[f] <= tiles.units[g] else (g, f)
-    candidates = _units_of(rarer, lists, held, tiles)
-    found = np.empty(len(candidates), np.int32)
-    number = 0
-    for unit in candidates:
-        if holds(held, unit, other):
-            found[number] = unit
-            number += 1
-    return found[:number]
+def _both(line: Ints64, pairs: Pile, held: Held) -> Ints32:
+    """Return the units that hold both tiles of a pair, having dropped from its list those that do no more."""
+    to = line[BEGIN]
+    for at in range(line[BEGIN], line[BEGIN] + line[UNITS]):
+        unit = pairs.value[at]
+        if holds(held, unit, line[YOUNGER]) and holds(held, unit, line[OLDER]):
+            pairs.value[to] = unit
+            to += 1
+    line[UNITS] = to - line[BEGIN]
+    return pairs.value[line[BEGIN] : to]
 
 
 @helper
@@ -386,11 +428,18 @@ def _move(held: Held, units: Ints32, f: int, g: int, new: int) -> None:
 @helper
 def _added(pile: Pile, more: Ints32) -> Pile:
     """Put a list on a pile; return the pile, which may be a larger one."""
-    value, used = pile.value, pile.used + len(more)
+    larger = _with_room(pile, len(more))
+    larger.value[pile.used : larger.used] = more
+    return larger
+
+
+@helper
+def _with_room(pile: Pile, more: int) -> Pile:
+    """Return a pile with so much more on it, yet to be written."""
+    value, used = pile.value, pile.used + more
     if used > len(value):
         value = np.empty(max(used, 2 * len(value)), np.int32)
         value[: pile.used] = pile.value[: pile.used]
-    value[pile.used : used] = more
     return Pile(value, used)
 
 
