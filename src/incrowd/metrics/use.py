@@ -100,7 +100,8 @@ def measure_use(data: Transactions, tree: Taxonomy, published: PublishedSets) ->
 
 
 def _share(part: float, of: float) -> float:
-    return float(part / of) if of else 1.0
+    """Return a share, at most 1: published numbers that were rounded up can exceed what there is."""
+    return min(float(part / of), 1.0) if of else 1.0
 
 
 def _error(counted: Floats, estimated: Floats) -> float:
