@@ -22,6 +22,7 @@ __all__ = ["PublishedSets", "Use", "measure_use"]
 
 MOST_FREQUENT = 1_000
 FIRST_ITEMS = 256
+DIGITS = 6  # counts that differ in later ones are equal: they were rounded on the way
 MOST_ITEMS = 8_192  # a matrix of pairs has so many rows at most
 
 
@@ -103,7 +104,8 @@ def measure_use(data: Transactions, tree: Taxonomy, published: PublishedSets) ->
 
 
 def _share(part: float, of: float) -> float:
-    return float(part / of) if of else 1.0
+    """Return a share, at most 1: published numbers that were rounded up can exceed what there is."""
+    return min(float(part / of), 1.0) if of else 1.0
 
 
 def _error(counted: Floats, estimated: Floats) -> float:
@@ -133,9 +135,11 @@ def _estimated(published: PublishedSets, tree: Taxonomy) -> Floats:
         published.nodes, weights=np.repeat(published.times, np.diff(published.start)), minlength=len(tree)
     )
     each = units / (tree.last_leaf - tree.first_leaf)
-    change = np.bincount(tree.first_leaf, weights=each, minlength=tree.leaf_count + 1)
-    change -= np.bincount(tree.last_leaf, weights=each, minlength=tree.leaf_count + 1)
-    estimated: Floats = np.maximum(np.cumsum(change)[:-1], 0.0)
+    # Summed from the root downwards: sums along the leaves would leave traces of nodes that are not above a leaf.
+    levels = np.argsort(tree.level, kind="stable")
+    for nodes in np.split(levels, np.cumsum(np.bincount(tree.level))[:-1])[2:]:
+        each[nodes] += each[tree.parent[nodes]]
+    estimated: Floats = each[tree.leaf_nodes]
     return estimated
 
 
@@ -163,7 +167,7 @@ def _top_pairs(
                 + np.maximum(alone[:, None] - matrix, 0) * np.maximum(alone[None, :] - matrix, 0) / total
             )
         first, second = np.triu_indices(len(items), 1)
-        found = matrix[first, second]
+        found = np.round(matrix[first, second], DIGITS)
         order = np.argsort(-found, kind="stable")[:MOST_FREQUENT]
         order = order[found[order] > 0]
         last = found[order[-1]] if len(order) == MOST_FREQUENT else 0.0
