@@ -36,7 +36,8 @@ def random_rows(dice: random.Random) -> list[list[str]]:
 def published(tiles: list[tuple[list[int], int]]) -> PublishedSets:
     start = np.cumsum([0, *(len(nodes) for nodes, _ in tiles)]).astype(np.int64)
     nodes = np.array([node for nodes, _ in tiles for node in nodes], np.int32)
-    return PublishedSets(start, nodes, np.array([times for _, times in tiles], np.int64))
+    times = np.array([times for _, times in tiles], np.int64)
+    return PublishedSets(start, nodes, times, times)
 
 
 def random_tiles(
