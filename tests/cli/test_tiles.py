@@ -51,7 +51,8 @@ def test_people_are_counted_and_what_one_person_has_is_withheld(made):
     assert said["people_min"] >= 5
     assert said["claim"]["kind"] == "k-anonymous tiles"
     assert said["claim"]["holds"]
-    assert said["use"]["items_error"] == pytest.approx(2 / 9)  # of nine words two are one person's, and missing
+    # Of nine words two are one person's, and missing.
+    assert said["use"]["items_error"] == pytest.approx(2 / 9)
     everything = b"".join(path.read_bytes() for path in (place / "out").iterdir())
     assert b"zyzzyva" not in everything
     assert "seed" not in call("show", place / "out", "--json").json["parameters"]
