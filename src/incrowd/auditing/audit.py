@@ -26,6 +26,7 @@ from incrowd.auditing.noisy_list import audit_list
 from incrowd.auditing.owners import Owners, check_originals, count_people
 from incrowd.auditing.result import Audit
 from incrowd.auditing.taxonomy import PublishedTree, check_taxonomy
+from incrowd.auditing.tiles import audit_tiles
 from incrowd.core.claims import LEAST_K
 from incrowd.core.promises import Settings
 from incrowd.core.rounding import at_least, four_digits
@@ -35,6 +36,7 @@ from incrowd.release.files.digest import Digest
 from incrowd.release.files.exports import text_of
 from incrowd.release.files.manifest import (
     LIST_FORMAT,
+    TILES_FORMAT,
     Manifest,
     format_of,
     read_manifest,
@@ -107,8 +109,11 @@ def audit(
         Called with (done, total) while records are compared with the originals.
     """
     directory = Path(directory)
-    if format_of(directory) == LIST_FORMAT:
+    form = format_of(directory)
+    if form == LIST_FORMAT:
         return audit_list(directory)
+    if form == TILES_FORMAT:
+        return audit_tiles(directory)
     reading, result = _read_release(directory, map_parts)
     if reading is None:
         return result

@@ -260,21 +260,33 @@ def compare(
 
 @click.command(short_help="Show a release: its claim, its losses, some records.")
 @click.argument("directory", type=FILE)
+@click.option("--with", "wanted", metavar="ITEM", help="Of a release of tiles, show those with this item.")
+@click.option(
+    "--top", type=click.IntRange(min=1), default=10, show_default=True, help="How many tiles to show."
+)
 @json_option
-def show(directory: Path, as_json: bool) -> None:  # noqa: FBT001
+def show(directory: Path, wanted: str | None, top: int, as_json: bool) -> None:  # noqa: FBT001
     """Show the release in DIRECTORY as its manifest describes it (use 'incrowd audit' to check it)."""
     import msgspec
 
-    from incrowd.cli.terminal import show_list, show_release
-    from incrowd.release.files.manifest import LIST_FORMAT, Manifest, format_of, read_manifest
+    from incrowd.cli.terminal import show_list, show_release, show_tiles
+    from incrowd.errors import BadInputError
+    from incrowd.release.files.manifest import LIST_FORMAT, TILES_FORMAT, Manifest, format_of, read_manifest
     from incrowd.release.files.noisy_list import ListManifest
+    from incrowd.release.files.tiles import TileManifest
 
-    is_list = format_of(directory) == LIST_FORMAT
-    manifest = read_manifest(directory, ListManifest if is_list else Manifest)
+    form = format_of(directory)
+    manifest = read_manifest(
+        directory, {LIST_FORMAT: ListManifest, TILES_FORMAT: TileManifest}.get(form, Manifest)
+    )
+    if wanted is not None and form != TILES_FORMAT:
+        raise BadInputError(f"--with searches tiles, and {directory} is no release of tiles: drop --with")
     if as_json:
         print_json(msgspec.to_builtins(manifest))
-    elif is_list:
+    elif form == LIST_FORMAT:
         show_list(directory, manifest)
+    elif form == TILES_FORMAT:
+        show_tiles(directory, manifest, wanted=wanted, top=top)
     else:
         show_release(directory, manifest)
 

@@ -16,6 +16,8 @@ from rich.text import Text
 
 from incrowd.errors import BadInputError
 from incrowd.release.files.records import class_name, shown
+from incrowd.release.files.tiles import TileManifest
+from incrowd.release.tiles import TileRelease
 from incrowd.report.bound import bound_line
 from incrowd.report.console import plain_console
 from incrowd.report.html import share
@@ -36,6 +38,7 @@ __all__ = [
     "show_problems",
     "show_release",
     "show_shape",
+    "show_tiles",
 ]
 
 LOSSES = {
@@ -43,6 +46,13 @@ LOSSES = {
     "ggd_norm": "generalization loss (GGD)",
     "ic_norm": "logarithmic loss (IC)",
     "kept_exactly": "items kept exactly",
+}
+USE = {
+    "kept_exactly": "of all items are published as themselves",
+    "items_error": "off, on average: counts of the 1,000 most frequent items",
+    "pairs_recall": "of the 1,000 most frequent pairs are found",
+    "pairs_error": "off, on average: counts of these pairs",
+    "links_kept": "of all pairs of items that a unit has are in one tile",
 }
 MEANS = {
     "avg_length": "items in a published record, on average",
@@ -65,11 +75,7 @@ def show_outcome(outcome: Outcome) -> None:
         )
     console.print(_numbers_table(outcome))
     console.print()
-    console.print(
-        _losses_table(
-            *(msgspec.to_builtins(measured) for measured in (release.losses, release.utility, release.bound))
-        )
-    )
+    console.print(_measures_table(release.measures))
     console.print()
     seconds = ", ".join(
         f"{name} {value:.2f}" for name, value in outcome.seconds.items() if value and name != "total"
@@ -124,6 +130,39 @@ def show_release(directory: Path, manifest: Manifest) -> None:
         console.print(_losses_table(*figures))
         console.print()
     console.print(examples)
+    _show_account(console, manifest.account)
+
+
+def show_tiles(
+    directory: Path, manifest: TileManifest, *, wanted: str | None = None, top: int = LISTED
+) -> None:
+    """Show what a manifest of tiles states, and the tiles that most people hold, or those with a word."""
+    console = plain_console()
+    try:
+        rows = pq.read_table(directory / "tiles.parquet").to_pylist()
+    except (OSError, pa.ArrowException):
+        raise BadInputError(
+            f"{directory}: tiles.parquet is missing or damaged; see 'incrowd audit'"
+        ) from None
+    _show_said(console, manifest.claim.in_words, manifest.claim.not_promised)
+    console.print()
+    console.print(_use_table(msgspec.to_builtins(manifest.use)))
+    console.print()
+    found = [row for row in rows if wanted is None or wanted in row["items"]]
+    if wanted is None:  # single items are the rest
+        found = [row for row in rows if len(row["items"]) > 1] or rows
+    largest = sorted(found, key=lambda row: (-row["people"] * len(row["items"]), row["items"]))
+    about = f"with {visible(wanted)}" if wanted else "of several labels that most people hold"
+    table = Table(
+        box=None, pad_edge=False, title=f"Of {len(found):,} tiles, those {about}", title_justify="left"
+    )
+    table.add_column("people", justify="right", style="bold")
+    table.add_column("units", justify="right")
+    table.add_column("tile")
+    for row in largest[:top]:
+        labels = zip(row["items"], row["exact"], strict=True)
+        table.add_row(f"{row['people']:,}", f"{row['units']:,}", Text(visible(", ".join(map(shown, labels)))))
+    console.print(table)
     _show_account(console, manifest.account)
 
 
@@ -244,6 +283,11 @@ def _numbers_table(outcome: Outcome) -> Table:
     if release.is_list:
         table.add_row(f"{counts.labels:,}", "queries published, with noisy counts")
         return table
+    if isinstance(release, TileRelease):
+        table.add_row(f"{release.tiles.withheld:,}", f"items of {unit}s withheld: too few people have them")
+        table.add_row(f"{counts.groups:,}", f"distinct tiles published, over {counts.labels:,} labels")
+        table.add_row(f"{counts.people_min:,}", "different people hold the rarest tile")
+        return table
     table.add_row(
         f"{counts.withheld:,}",
         f"{unit}s withheld" + (": no item was left to publish" if counts.withheld else ""),
@@ -258,6 +302,22 @@ def _numbers_table(outcome: Outcome) -> Table:
 def _unlisted(outcome: Outcome) -> str:
     kept = outcome.release.parameters.get("unlisted") != "drop"
     return "kept in a branch of their own" if kept else "removed"
+
+
+def _measures_table(measures: Mapping[str, Any]) -> Table:
+    """Return what was measured: losses and utility of records, or of what use tiles are."""
+    if "use" in measures:
+        return _use_table(measures["use"])
+    return _losses_table(measures["loss"], measures["utility"], measures["bound"])
+
+
+def _use_table(use: Mapping[str, float]) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(justify="right", style="bold")
+    table.add_column()
+    for name, meaning in USE.items():
+        table.add_row(share(use[name]), meaning)
+    return table
 
 
 def _losses_table(

@@ -11,7 +11,7 @@ from incrowd.errors import BadInputError, check_least
 
 __all__ = ["LEAST_K", "MOST_DELTA", "MOST_EPS", "Claim", "Distinct", "Kind", "Promise", "SpeaksOf", "check_k"]
 
-Kind = Literal["k-anonymity", "k^m-anonymity", "differential privacy", "none"]
+Kind = Literal["k-anonymity", "k^m-anonymity", "k-anonymous tiles", "differential privacy", "none"]
 Distinct = Literal["records", "people"]
 SpeaksOf = Literal["owner", "class"]
 LEAST_K = 2  # with 1 no record would be shared
@@ -32,6 +32,13 @@ NOT_PROMISED = {
         "It holds against people who know at most m items of a person; with more, a single record may be found.",
         "It hides which record is whose; it does not hide what all records with the same items have in common.",
         PLANTED,
+        OVERLAP,
+    ),
+    "k-anonymous tiles": (
+        "It does not hide what all holders of a tile have in common, nor that somebody lacks an item.",
+        "An attacker who knows or has planted k - 1 of the holders of a tile learns of the last one.",
+        "An attacker who knows all data but one item learns whether the tiles have it.",
+        "Whether somebody is in the data is not hidden, and tiles about the same subject may be guessed to be one person's.",
         OVERLAP,
     ),
     "differential privacy": (
@@ -61,7 +68,8 @@ class Promise(msgspec.Struct, frozen=True):
         ``"k-anonymity"``: every published record occurs at least k times (He & Naughton, VLDB 2009, Definition 2).
         ``"k^m-anonymity"``: any m labels that occur together in a record do so in at least k (Terrovitis et
         al., VLDB 2008). ``"differential privacy"``: the release hardly depends on any one person (Korolova et al., WWW
-        2009). ``"none"``: nothing is promised.
+        2009). ``"k-anonymous tiles"``: every published set of labels was held by at least k people, and nothing says which
+        sets are one person's. ``"none"``: nothing is promised.
     k
         The least number of records; None where the kind has no such number.
     unit
@@ -113,6 +121,12 @@ class Claim(Promise, frozen=True):
                 f"With or without any one {self.unit}, every release is about as likely: by a factor of e^{self.eps:g} at "
                 f"most, but for a chance of {self.delta:g}."
             )
+        if self.kind == "k-anonymous tiles":
+            return (
+                f"Every distinct tile was held by at least {self.k} different accounts, and nothing published says which tiles "
+                "belong to one person. Someone who knows items of a person may learn that the person holds a tile, and so its "
+                f"other labels, but only tiles that at least {self.least - 1} other accounts also hold."
+            )
         what = "Every published record is"
         if self.kind == "k^m-anonymity":
             what = f"Any {self.m} published items that occur together are"
@@ -143,7 +157,7 @@ class Claim(Promise, frozen=True):
     def not_promised(self) -> tuple[str, ...]:
         """What a reader must not conclude from the promise."""
         caveats = NOT_PROMISED[self.kind]
-        if self.kind in {"none", "differential privacy"}:
+        if self.kind in {"none", "differential privacy", "k-anonymous tiles"}:
             return caveats
         if self.speaks_of == "class":
             others = (caveat for caveat in caveats if caveat != LENGTH)

@@ -20,6 +20,7 @@ __all__ = [
     "KINDS",
     "Common",
     "Korolova",
+    "Mosaic",
     "Parameters",
     "Poblete",
     "Settings",
@@ -121,7 +122,20 @@ class Apriori(Parameters, frozen=True, forbid_unknown_fields=True):
     m: Count
 
 
+class Mosaic(Parameters, frozen=True, forbid_unknown_fields=True):
+    """Of `mosaic`."""
+
+    confidence: Annotated[float, msgspec.Meta(gt=0, le=1)]
+    cap: Count
+    counts: Literal["exact", "rounded"]
+    longest: Annotated[int, msgspec.Meta(ge=2)] | None
+    coarsest: Share
+    generalize: bool
+    effort: Literal["fast", "best"] | None
+
+
 KINDS: Mapping[str, tuple[Kind, type[Parameters]]] = {
+    "mosaic": ("k-anonymous tiles", Mosaic),
     "flock": ("k-anonymity", Flock),
     "partition": ("k-anonymity", Partition),
     "clump": ("k-anonymity", Clump),

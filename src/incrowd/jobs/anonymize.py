@@ -10,12 +10,14 @@ from typing import Any, get_args
 from incrowd.core.claims import Claim, Distinct, check_k
 from incrowd.core.classes import Classes
 from incrowd.core.promises import promised, read_settings
+from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Progress
 from incrowd.errors import BadInputError, check_choice
 from incrowd.methods.people import with_people
 from incrowd.methods.registry import Method, method_named
 from incrowd.release.model import Release
+from incrowd.release.tiles import TileRelease
 from incrowd.taxonomy import Attached, Taxonomy, Unlisted, attach
 
 __all__ = ["anonymize", "counted_by", "make_release"]
@@ -32,7 +34,7 @@ def anonymize(
     distinct: Distinct | None = None,
     progress: Progress | None = None,
     **parameters: Any,
-) -> Release:
+) -> Release | TileRelease:
     """Anonymize transactions.
 
     Parameters
@@ -76,12 +78,15 @@ def make_release(
     seed: int = 0,
     distinct: Distinct | None = None,
     progress: Progress | None = None,
-) -> Release:
+) -> Release | TileRelease:
     """Run a method on data that is attached to a taxonomy; everything is checked already."""
     transactions, taxonomy = attached.transactions, attached.taxonomy
     counted = counted_by(transactions, distinct)
     extra = _wanted(method, progress=progress, people=transactions.person)
-    classes = method.run(counted, taxonomy, k=k, seed=seed, **extra, **own)
+    made = method.run(counted, taxonomy, k=k, seed=seed, **extra, **own)
+    if isinstance(made, Tiles):
+        return _tile_release(method, {"k": k, "seed": seed, **own}, transactions, taxonomy, made)
+    classes = made
     if k is not None and counted.people is not None and _can_be_merged(method, classes):
         classes = with_people(classes, taxonomy, counted.person, k)
     given = {"seed": seed, **own} if k is None else {"k": k, "seed": seed, **own}
@@ -91,6 +96,20 @@ def make_release(
             "try others, or another method"
         )
     return Release(method.name, given, _claim(method, given, counted), transactions, taxonomy, classes)
+
+
+def _tile_release(
+    method: Method, given: Mapping[str, Any], transactions: Transactions, taxonomy: Taxonomy, tiles: Tiles
+) -> TileRelease:
+    """Return a release of tiles; people are counted, whatever the units are."""
+    if not len(tiles):
+        raise BadInputError(
+            f"method {method.name} leaves nothing to publish with {_spelled(given)}; try others"
+        )
+    settings = read_settings(method.name, {**given, "unit": transactions.unit, "taxonomy": "file"})
+    return TileRelease(
+        method.name, given, promised(settings, distinct="people"), transactions, taxonomy, tiles
+    )
 
 
 def _claim(method: Method, given: Mapping[str, Any], counted: Transactions) -> Claim:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,20 +13,25 @@ from incrowd.auditing.audit import Figured, audit
 from incrowd.auditing.labels import Written
 from incrowd.auditing.owners import Originals
 from incrowd.auditing.result import Audit
+from incrowd.auditing.tiles import TileOriginals, audit_tiles, nodes_of_tiles
 from incrowd.core.claims import Claim
 from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.promises import Settings, read_settings
+from incrowd.core.ragged import starts_of
 from incrowd.errors import BadInputError
 from incrowd.jobs.clock import ProgressListener
 from incrowd.jobs.data import knowledge_of
 from incrowd.logs import parse_columns, read_log
 from incrowd.logs.formats.encoding import UTF8
 from incrowd.metrics import bound_of, measure_losses, measure_utility
+from incrowd.metrics.use import PublishedSets, measure_use
 from incrowd.release.describe import figures_of, rounded_withheld
-from incrowd.release.files.manifest import LIST_FORMAT, Manifest, format_of, read_manifest
+from incrowd.release.files.manifest import LIST_FORMAT, TILES_FORMAT, Manifest, format_of, read_manifest
 from incrowd.release.files.records import Label
+from incrowd.release.files.tiles import Tile, TileManifest, UseFigures
 from incrowd.release.lengths import lengths_of
 from incrowd.release.private_map import PrivateMap, read_map
+from incrowd.release.tiles import use_figures
 from incrowd.report.visible import visible
 from incrowd.taxonomy import Attached, open_taxonomy
 
@@ -54,7 +59,13 @@ def audit_release(
         raise BadInputError(
             f"{directory} is a list and no one's records: audit it without --original and --private-map"
         )
-    owned, manifest = read_map(private_map), read_manifest(directory)
+    is_tiles = format_of(directory) == TILES_FORMAT
+    owned = read_map(private_map)
+    manifest = read_manifest(directory, TileManifest if is_tiles else Manifest)
+    if is_tiles and original is None:
+        raise BadInputError(
+            "--private-map of a release of tiles needs --original: it says whose items they are"
+        )
     if original is None:
         listener.step("audit")
         result = audit(directory, people=owned.people(manifest.claim.unit) or [])
@@ -72,7 +83,8 @@ def audit_release(
         listener=listener,
     )
     listener.step("audit")
-    result = _audit_against(directory, attached, owned, listener)
+    against = _audit_tiles_against if is_tiles else _audit_against
+    result = against(directory, attached, owned, listener)
     if columns is None and owned.notes.get("columns") and not result.problems:
         # The author of the map could name any column as the user.
         said = visible(owned.notes["columns"])
@@ -85,7 +97,7 @@ def audit_release(
 def _read_again(
     original: Path,
     notes: Mapping[str, str],
-    manifest: Manifest,
+    manifest: Manifest | TileManifest,
     *,
     taxonomy: str | None,
     encoding: str | None,
@@ -93,7 +105,7 @@ def _read_again(
     listener: ProgressListener,
 ) -> Attached:
     """Read the originals as they were read for the release."""
-    made = read_settings(manifest.method, manifest.parameters).common
+    made = read_settings(manifest.method, {"seed": 0, **manifest.parameters}).common
     if made.items is None:
         raise BadInputError("the release was not made from a file: its manifest does not say how to read one")
     source = made.taxonomy if made.taxonomy != "file" else taxonomy or notes.get("taxonomy")
@@ -126,7 +138,8 @@ def _audit_against(
 ) -> Audit:
     """Audit a release against originals that were read again and a map of owners to rows."""
     owners = attached.transactions.owners.to_pylist()
-    row_of = [owned.row_of_owner.get(owner, -1) for owner in owners]
+    row_of_owner = owned.row_of_owner
+    row_of = [row_of_owner.get(owner, -1) for owner in owners]
     originals = Originals(attached.transactions, attached.taxonomy, row_of, owned.renamed)
     manifest = read_manifest(directory)
     settings = read_settings(manifest.method, manifest.parameters)
@@ -136,12 +149,49 @@ def _audit_against(
         wrong=attached.transactions.unit != settings.common.unit,
         problem="the release says of another unit than the originals have that a record is one's",
     )
-    strangers = owned.row_of_owner.keys() - set(owners)
+    strangers = row_of_owner.keys() - set(owners)
     result.require(
         wrong=bool(strangers),
         problem=f"the private map names {len(strangers):,} owners that the originals do not have",
     )
     return result
+
+
+def _audit_tiles_against(
+    directory: Path,
+    attached: Attached,
+    owned: PrivateMap,
+    listener: ProgressListener,  # noqa: ARG001 - it is quick
+) -> Audit:
+    """Audit a release of tiles against originals that were read again and a map of owners to tiles."""
+    data, tree = attached.transactions, attached.taxonomy
+    held = owned.rows_of_owner
+    owners = data.owners.to_pylist()
+    lists = [sorted(held.get(owner, [])) for owner in owners]
+    rows = np.array([row for some in lists for row in some], dtype=np.int64)
+    originals = TileOriginals(data, tree, starts_of(np.array([len(some) for some in lists])), rows)
+    result = audit_tiles(directory, originals=originals, measure=lambda tiles: _use_again(tiles, originals))
+    result.require(wrong=not owned.is_of(directory), problem="the private map is another release's")
+    strangers = held.keys() - set(owners)
+    result.require(
+        wrong=bool(strangers),
+        problem=f"the private map names {len(strangers):,} owners that the originals do not have",
+    )
+    return result
+
+
+def _use_again(tiles: Sequence[Tile], originals: TileOriginals) -> UseFigures | None:
+    """Measure of what use written tiles are; None if they name a label that the originals' taxonomy lacks."""
+    node_of = nodes_of_tiles(tiles, originals.taxonomy)
+    if node_of is None:
+        return None
+    start = starts_of(np.array([len(tile.labels) for tile in tiles]))
+    nodes = np.array([node_of[label] for tile in tiles for label in tile.labels], dtype=np.int32)
+    units = np.array([tile.units for tile in tiles], dtype=np.int64)
+    held = np.bincount(originals.held, minlength=len(tiles))
+    return use_figures(
+        measure_use(originals.transactions, originals.taxonomy, PublishedSets(start, nodes, units, held))
+    )
 
 
 def _measure_again(

@@ -29,6 +29,7 @@ from incrowd.jobs.run import anonymized, load_all
 from incrowd.jobs.spec import Job, Options, Setting, check_input
 from incrowd.metrics import Bound
 from incrowd.release.model import Release
+from incrowd.release.tiles import TileRelease
 from incrowd.report.compare_page import PRIVATE, render_comparison
 from incrowd.taxonomy import Attached
 from incrowd.version import __version__
@@ -265,6 +266,8 @@ def _run(attached: Attached, setting: Setting, k: int | None, job: Job) -> Run:
     begun = time.perf_counter()
     try:
         release = anonymized(_job_of(setting, job, k), str(job.items), attached)
+        if isinstance(release, TileRelease):
+            raise BadInputError("it publishes tiles and no records, of which this page has no measures")
         return _measured(failed, release, time.perf_counter() - begun)
     except IncrowdError as error:
         return replace_values(failed, error=str(error))

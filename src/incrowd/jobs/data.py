@@ -38,6 +38,7 @@ __all__ = [
     "write_rejects",
 ]
 
+TINY_TIMES = 10  # mosaic refuses fewer than 20 people
 TINY_LABELS = ["all", "pair", "1", "2", "3"]
 TINY_PARENTS = np.array([-1, 0, 1, 1, 0], dtype=np.int32)
 
@@ -187,8 +188,9 @@ def kernels_are_compiled(job: Job) -> bool:
 
 def load_kernels(job: Job) -> None:
     """Run the method on a tiny input, so that compiling or loading its kernels is not counted as its time."""
-    people = ["a", "a", "b", "b"] if job.counts_people else None
-    rows = Transactions.from_rows([["1", "2"], ["1", "2"], ["2", "2", "3"], ["3"]], people=people)
+    tiny = [["1", "2"], ["1", "2"], ["2", "2", "3"], ["3"]] * TINY_TIMES
+    people = [str(row // 2) for row in range(len(tiny))] if job.counts_people else None
+    rows = Transactions.from_rows(tiny, people=people)
     if job.method.needs_events:
         rows = rows.with_events()
     attached = attach(rows, Taxonomy.from_parents(TINY_PARENTS, pa.array(TINY_LABELS), name="tiny"))
@@ -196,7 +198,7 @@ def load_kernels(job: Job) -> None:
     with suppress(IncrowdError):  # there may be too little of it for the method
         k = None if job.method.is_noisy else 2
         release = make_release(attached, job.method, job.setting.parameters, k=k)
-        _ = release.losses, release.bound, release.utility
+        _ = release.measures
     # Patterns are matched only where two items want the same one: here, two nodes want the root.
     measure_patterns([Pattern((1, 2), 1)], [Pattern((0,), 1)], tree, root_distance=tree.root_distance)
     note_compiled(_kernels_of(job))

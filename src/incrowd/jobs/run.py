@@ -29,6 +29,7 @@ from incrowd.jobs.spec import Job, Options, read_job
 from incrowd.logs.input import Input
 from incrowd.release.model import Release
 from incrowd.release.publication import Publication
+from incrowd.release.tiles import TileRelease
 from incrowd.taxonomy import Attached, Taxonomy
 
 __all__ = ["Engine", "Made", "Outcome", "anonymized", "choices", "load_all", "run_job", "run_on"]
@@ -109,9 +110,7 @@ class Outcome:
         made, release = self.made, self.release
         return {
             **msgspec.structs.asdict(release.counts),
-            "loss": msgspec.to_builtins(release.losses),
-            "bound": msgspec.to_builtins(release.bound),
-            "utility": msgspec.to_builtins(release.utility),
+            **release.measures,
             "seconds": {name: round(value, 4) for name, value in self.seconds.items()},
             "peak_rss_mb": peak_megabytes(),
             "input": dict(made.summary),
@@ -164,7 +163,9 @@ def load_all(jobs: Sequence[Job], clock: Clock) -> None:
             load_kernels(job)
 
 
-def anonymized(job: Job, items: str, attached: Attached, progress: Progress | None = None) -> Release:
+def anonymized(
+    job: Job, items: str, attached: Attached, progress: Progress | None = None
+) -> Release | TileRelease:
     """Run the job's method on items of some kind that are placed on a taxonomy."""
     release = make_release(
         attached,

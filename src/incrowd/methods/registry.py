@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from incrowd.core.claims import Kind
 from incrowd.core.classes import Classes
 from incrowd.core.promises import KINDS, promise_of
+from incrowd.core.tiles import Tiles
 from incrowd.errors import BadInputError, check_choice, nearest
 from incrowd.methods.apriori.method import apriori, check_apriori
 from incrowd.methods.baselines.korolova import check_korolova
@@ -20,6 +21,7 @@ from incrowd.methods.baselines.suppress import suppress
 from incrowd.methods.clump.method import check_clump, clump
 from incrowd.methods.flock.method import check_flock, flock
 from incrowd.methods.microaggregation.method import check_microaggregation, microaggregation
+from incrowd.methods.mosaic.method import check_mosaic, mosaic
 from incrowd.methods.partition.method import partition
 from incrowd.methods.ssc.method import check_ssc, ssc
 
@@ -37,7 +39,7 @@ class Method:
     Parameters
     ----------
     run
-        The function ``(transactions, taxonomy, *, k, seed, ...) -> Classes``; its name is the method's.
+        The function ``(transactions, taxonomy, *, k, seed, ...)`` that returns classes, or tiles; its name is the method's.
     purpose
         What it is for, in one sentence.
     use
@@ -50,7 +52,7 @@ class Method:
         Bytes of memory for each item of each record.
     """
 
-    run: Callable[..., Classes]
+    run: Callable[..., Classes | Tiles]
     purpose: str
     use: Use = "publishing"
     check: Callable[..., None] | None = None
@@ -78,7 +80,7 @@ class Method:
         signature = inspect.signature(self.run).parameters
         return {name: value for name, value in signature.items() if name not in COMMON}
 
-    def __call__(self, *data: Any, **parameters: Any) -> Classes:
+    def __call__(self, *data: Any, **parameters: Any) -> Classes | Tiles:
         """Run it."""
         return self.run(*data, **parameters)
 
@@ -122,6 +124,12 @@ class Method:
 
 
 _ALL = (
+    Method(
+        mosaic,
+        "Which items occur, how often and with which others: exact, and of no one in particular.",
+        check=check_mosaic,
+        entry_bytes=150,
+    ),
     Method(
         flock, "Records of many users or baskets, as near to the originals as k allows.", check=check_flock
     ),

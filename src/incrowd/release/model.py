@@ -28,7 +28,7 @@ from incrowd.release.files.nodes import PublishedNodes
 from incrowd.release.files.noisy_list import ListParameters, NoisyList, write_list
 from incrowd.release.files.records import RECORDS_SCHEMA, Record
 from incrowd.release.lengths import lengths_of
-from incrowd.release.publication import Publication
+from incrowd.release.publication import RecordsPublication
 from incrowd.release.rows import Entries, Records, entries_of, published_taxonomy, records_of
 from incrowd.taxonomy.tree import Taxonomy
 
@@ -36,7 +36,7 @@ __all__ = ["Release"]
 
 
 @dataclass(frozen=True, eq=False)
-class Release(Publication):
+class Release(RecordsPublication):
     """The result of a method, ready to be written. It holds the originals too: keep the object private.
 
     Parameters

@@ -31,11 +31,25 @@ RENAMED, RECORDS = "renamed", "records"
 
 
 class PrivateMap(NamedTuple):
-    """Who is who: the row of each owner; notes for reading the originals again; what made nodes are called there."""
+    """Who is who: owners and rows, line by line; notes for reading the originals again; what made nodes are called there."""
 
-    row_of_owner: dict[str, int]
+    owner: list[str]
+    row: list[int]
     notes: dict[str, str]
     renamed: dict[str, str]
+
+    @property
+    def row_of_owner(self) -> dict[str, int]:
+        """The row of each owner, where each has one."""
+        return dict(zip(self.owner, self.row, strict=True))
+
+    @property
+    def rows_of_owner(self) -> dict[str, list[int]]:
+        """The rows of each owner, where they may have several: the tiles that they hold."""
+        rows: dict[str, list[int]] = {}
+        for owner, row in zip(self.owner, self.row, strict=True):
+            rows.setdefault(owner, []).append(row)
+        return rows
 
     def is_of(self, directory: Path) -> bool:
         """Tell whether the map was written with the release in a directory."""
@@ -58,9 +72,9 @@ def notes_with(notes: Mapping[str, str], renamed: Mapping[str, str], draft: Path
 
 
 def records_digest(directory: Path) -> str:
-    """Return a hash of a release's records."""
-    digest = hashlib.sha256()
-    for part in part_files(directory / "records.parquet"):
+    """Return a hash of a release's records, or tiles."""
+    digest, tiles = hashlib.sha256(), directory / "tiles.parquet"
+    for part in [tiles] if tiles.is_file() else part_files(directory / "records.parquet"):
         digest.update(part.read_bytes())
     return digest.hexdigest()
 
@@ -92,7 +106,7 @@ def read_map(path: Path) -> PrivateMap:
     owner, row = (table[name].to_pylist() for name in MAP_SCHEMA.names)
     if None in owner or None in row:
         raise wrong
-    return PrivateMap(dict(zip(owner, row, strict=True)), notes, renamed)
+    return PrivateMap(owner, row, notes, renamed)
 
 
 def is_map(path: Path) -> bool:

@@ -43,7 +43,7 @@ from incrowd.release.files.records import Label, Record
 from incrowd.release.private_map import check_map, is_map, notes_with, write_map
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["Publication", "check_out", "is_release"]
+__all__ = ["Publication", "RecordsPublication", "check_out", "is_release"]
 
 
 class Publication(ABC):
@@ -72,55 +72,8 @@ class Publication(ABC):
 
     @property
     @abstractmethod
-    def losses(self) -> Losses:
-        """What the release loses of the originals."""
-
-    @property
-    @abstractmethod
-    def bound(self) -> Bound | None:
-        """What no method can lose less than; None where that cannot be said."""
-
-    @property
-    @abstractmethod
-    def utility(self) -> Utility | None:
-        """What the release is worth to its readers, and how far it can be traced back; None where it is not measured."""
-
-    @property
-    @abstractmethod
-    def lengths(self) -> list[Bin]:
-        """The lengths of the originals of the published records, in bins of at least k."""
-
-    @property
-    @abstractmethod
-    def silent_people(self) -> int:
-        """How many different people the withheld records belong to."""
-
-    @property
-    @abstractmethod
-    def named(self) -> PublishedNodes:
-        """What the published nodes are called."""
-
-    @property
-    @abstractmethod
-    def published_taxonomy(self) -> pa.Table:
-        """The published labels and all above them."""
-
-    @property
-    @abstractmethod
-    def originals(self) -> Owners:
-        """What the audit holds the written records against."""
-
-    @abstractmethod
-    def write_records(self, path: Path) -> Digest:
-        """Write the records and return them in sums."""
-
-    @abstractmethod
-    def runs(self, path: Path) -> Iterable[tuple[Record, int]]:
-        """Return the distinct records that were written to a path, in order, each with how many rows share it."""
-
-    @abstractmethod
-    def owners(self) -> Iterable[tuple[pa.Array, pa.Array]]:
-        """Return the owners of published rows, and their rows, in the order of owners, some at a time."""
+    def measures(self) -> dict[str, Any]:
+        """What was measured on the originals, by name. Private: exact."""
 
     @property
     def is_list(self) -> bool:
@@ -133,11 +86,6 @@ class Publication(ABC):
         return ()
 
     @property
-    def map_parts(self) -> MapParts | None:
-        """Who reads the written records for the audit; None: this process."""
-        return None
-
-    @property
     def settings(self) -> Settings:
         """The parameters as a manifest names them."""
         how = {"unit": self.transactions.unit, "taxonomy": taxonomy_name(self.taxonomy.name)}
@@ -148,28 +96,6 @@ class Publication(ABC):
         """What was done to the data, in order, with exact numbers. For the owner: a release has an account of its own."""
         steps = account_for_owner(self.method, self.counts, self.transactions, self.taxonomy)
         return (*steps, *self.notes)
-
-    @cached_property
-    def levels(self) -> dict[Label, int]:
-        """The level of each published label, and of all above them, in the published taxonomy."""
-        return levels_of(self.published_taxonomy)
-
-    @cached_property
-    def figures(self) -> dict[str, Any]:
-        """What is measured on the originals, as far as it is published: what cannot be measured again is not."""
-        measured = self.settings.recountable
-        return figures_of(
-            self.losses if measured else None,
-            self.utility if measured else None,
-            self.bound if measured else None,
-            self.lengths,
-        )
-
-    def manifest_with(self, digest: Digest, text_forms: Sequence[str] = ()) -> Manifest:
-        """Return what a release of records says of itself, given its records in sums."""
-        length, level = digest.means(self.levels)
-        counts = published_counts(self.counts, self.claim, length, level, silent_people=self.silent_people)
-        return manifest_of(self.settings, self.claim, counts, self.figures, text_forms)
 
     def write(
         self,
@@ -228,12 +154,129 @@ class Publication(ABC):
             result = self._audited(draft, progress)
             step("write")
             for file in map_draft:
-                write_map(file, self.owners(), notes_with(map_notes or {}, self.named.renamed, draft))
+                self._write_map(file, map_notes or {}, draft)
         return result
 
     def _measure(self) -> None:
         """Measure before anything is written, so that writing is not charged for it."""
-        _ = self.counts, self.losses, self.bound, self.utility, self.lengths
+        _ = self.counts, self.measures
+
+    @abstractmethod
+    def _write_files(self, draft: Path, text_forms: Sequence[str]) -> None:
+        """Write all files of the release."""
+
+    @abstractmethod
+    def _write_map(self, file: Path, notes: Mapping[str, str], draft: Path) -> None:
+        """Write who got what of the release in `draft`."""
+
+    @abstractmethod
+    def _audit(self, draft: Path, progress: Progress | None) -> Audit:
+        """Recount what was written."""
+
+    def _audited(self, draft: Path, progress: Progress | None) -> Audit:
+        """Return what the audit found, or refuse to publish what it does not confirm."""
+        try:
+            result = self._audit(draft, progress)
+        except IncrowdError as error:
+            raise ClaimError(f"the release could not be audited, so nothing was published: {error}") from None
+        if result.problems:
+            raise ClaimError(
+                f"the audit does not confirm the release, so nothing was published: {result.problems[0]}"
+            )
+        return result
+
+
+class RecordsPublication(Publication):
+    """A release of records: one for each unit, shared by at least k."""
+
+    @property
+    @abstractmethod
+    def losses(self) -> Losses:
+        """What the release loses of the originals."""
+
+    @property
+    @abstractmethod
+    def bound(self) -> Bound | None:
+        """What no method can lose less than; None where that cannot be said."""
+
+    @property
+    @abstractmethod
+    def utility(self) -> Utility | None:
+        """What the release is worth to its readers, and how far it can be traced back; None where it is not measured."""
+
+    @property
+    @abstractmethod
+    def lengths(self) -> list[Bin]:
+        """The lengths of the originals of the published records, in bins of at least k."""
+
+    @property
+    @abstractmethod
+    def silent_people(self) -> int:
+        """How many different people the withheld records belong to."""
+
+    @property
+    @abstractmethod
+    def named(self) -> PublishedNodes:
+        """What the published nodes are called."""
+
+    @property
+    @abstractmethod
+    def published_taxonomy(self) -> pa.Table:
+        """The published labels and all above them."""
+
+    @property
+    @abstractmethod
+    def originals(self) -> Owners:
+        """What the audit holds the written records against."""
+
+    @abstractmethod
+    def write_records(self, path: Path) -> Digest:
+        """Write the records and return them in sums."""
+
+    @abstractmethod
+    def runs(self, path: Path) -> Iterable[tuple[Record, int]]:
+        """Return the distinct records that were written to a path, in order, each with how many rows share it."""
+
+    @abstractmethod
+    def owners(self) -> Iterable[tuple[pa.Array, pa.Array]]:
+        """Return the owners of published rows, and their rows, in the order of owners, some at a time."""
+
+    @property
+    def map_parts(self) -> MapParts | None:
+        """Who reads the written records for the audit; None: this process."""
+        return None
+
+    @cached_property
+    def measures(self) -> dict[str, Any]:
+        """What was measured on the originals, by name. Private: exact."""
+        measured = {"loss": self.losses, "bound": self.bound, "utility": self.utility}
+        return {name: msgspec.to_builtins(value) for name, value in measured.items()}
+
+    @cached_property
+    def levels(self) -> dict[Label, int]:
+        """The level of each published label, and of all above them, in the published taxonomy."""
+        return levels_of(self.published_taxonomy)
+
+    @cached_property
+    def figures(self) -> dict[str, Any]:
+        """What is measured on the originals, as far as it is published: what cannot be measured again is not."""
+        measured = self.settings.recountable
+        return figures_of(
+            self.losses if measured else None,
+            self.utility if measured else None,
+            self.bound if measured else None,
+            self.lengths,
+        )
+
+    def manifest_with(self, digest: Digest, text_forms: Sequence[str] = ()) -> Manifest:
+        """Return what a release of records says of itself, given its records in sums."""
+        length, level = digest.means(self.levels)
+        counts = published_counts(self.counts, self.claim, length, level, silent_people=self.silent_people)
+        return manifest_of(self.settings, self.claim, counts, self.figures, text_forms)
+
+    def _measure(self) -> None:
+        """Measure before anything is written, so that writing is not charged for it."""
+        _ = self.counts, self.measures, self.lengths
 
     def _write_files(self, draft: Path, text_forms: Sequence[str]) -> None:
         """Write all files of a release of records."""
@@ -247,17 +290,9 @@ class Publication(ABC):
         (draft / "manifest.json").write_text(manifest.text(), encoding="utf-8")
         (draft / "report.html").write_text(render_report(manifest, digest, self.levels), encoding="utf-8")
 
-    def _audited(self, draft: Path, progress: Progress | None) -> Audit:
-        """Return what the audit found, or refuse to publish what it does not confirm."""
-        try:
-            result = self._audit(draft, progress)
-        except IncrowdError as error:
-            raise ClaimError(f"the release could not be audited, so nothing was published: {error}") from None
-        if result.problems:
-            raise ClaimError(
-                f"the audit does not confirm the release, so nothing was published: {result.problems[0]}"
-            )
-        return result
+    def _write_map(self, file: Path, notes: Mapping[str, str], draft: Path) -> None:
+        """Write which owner got which row."""
+        write_map(file, self.owners(), notes_with(notes, self.named.renamed, draft))
 
     def _audit(self, draft: Path, progress: Progress | None) -> Audit:
         return audit(

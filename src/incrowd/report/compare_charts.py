@@ -21,12 +21,14 @@ CURVE = "specificity"  # runs that differ only in this parameter are points on a
 SHAPES = {
     "k-anonymity": "circle",
     "k^m-anonymity": "square",
+    "k-anonymous tiles": "cross",
     "differential privacy": "diamond",
     "none": "triangle-up",
 }
 DASHES = {
     "k-anonymity": [1, 0],
     "k^m-anonymity": [7, 4],
+    "k-anonymous tiles": [3, 3],
     "differential privacy": [9, 3, 2, 3],
     "none": [2, 3],
 }

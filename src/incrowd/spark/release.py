@@ -36,7 +36,7 @@ from incrowd.release.files.nodes import PublishedNodes, published_nodes, taxonom
 from incrowd.release.files.parts import PART_NAME, part_files, read_part, runs_in
 from incrowd.release.files.records import RECORDS_SCHEMA, Record, write_parquet
 from incrowd.release.lengths import bins_of_people
-from incrowd.release.publication import Publication
+from incrowd.release.publication import RecordsPublication
 from incrowd.spark.audit import SparkOriginals, on_executors
 from incrowd.spark.bags import rows_of
 from incrowd.spark.collected import Collected, collect
@@ -54,7 +54,7 @@ ROWS_AT_ONCE = 50_000
 
 
 @dataclass(eq=False)
-class SparkRelease(Publication):
+class SparkRelease(RecordsPublication):
     """The result of a method on a cluster, ready to be written.
 
     Parameters

@@ -24,6 +24,7 @@ from incrowd.version import __version__
 __all__ = [
     "LIST_FORMAT",
     "RELEASE_FORMAT",
+    "TILES_FORMAT",
     "Bin",
     "BoundFigures",
     "Figures",
@@ -41,6 +42,7 @@ __all__ = [
 
 RELEASE_FORMAT = "incrowd-release/2"
 LIST_FORMAT = "incrowd-list/1"
+TILES_FORMAT = "incrowd-tiles/1"
 MOST_BYTES = 1024**2
 OLDER_FORMATS = ("incrowd-release/1",)
 Few = int | Annotated[str, msgspec.Meta(pattern=r"^fewer than [0-9]{1,18}\Z")]
@@ -212,8 +214,9 @@ def format_of(directory: Path) -> str:
     found = said.get("format") if isinstance(said, dict) else None
     if found in OLDER_FORMATS:
         raise BadInputError(f"{directory} is of an older format ({found}): make the release again")
-    if found not in {RELEASE_FORMAT, LIST_FORMAT}:
-        raise BadInputError(f"{directory}: manifest.json is not of format {RELEASE_FORMAT} or {LIST_FORMAT}")
+    formats = (RELEASE_FORMAT, TILES_FORMAT, LIST_FORMAT)
+    if found not in formats:
+        raise BadInputError(f"{directory}: manifest.json is not of format {', '.join(formats)}")
     return str(found)
 
 

@@ -10,13 +10,15 @@ __all__ = [
     "LIST_FILES",
     "RELEASE_FILES",
     "REQUIRED",
+    "TILE_FILES",
     "files_with",
     "text_forms_of",
 ]
 
 REQUIRED = ("manifest.json", "records.parquet", "report.html", "taxonomy.parquet")
 LIST_FILES = ("manifest.json", "queries.parquet", "report.html")
-RELEASE_FILES = frozenset([*REQUIRED, *LIST_FILES, *(f"records.{form}" for form in TEXT_FORMS)])
+TILE_FILES = ("manifest.json", "report.html", "taxonomy.parquet", "tiles.parquet")
+RELEASE_FILES = frozenset([*REQUIRED, *LIST_FILES, *TILE_FILES, *(f"records.{form}" for form in TEXT_FORMS)])
 
 
 def files_with(text_forms: Iterable[str]) -> list[str]:

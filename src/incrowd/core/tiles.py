@@ -1,0 +1,47 @@
+"""Tiles: small sets of labels that many people hold, and (privately) who holds which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from incrowd.core.types import Ints32, Ints64
+
+__all__ = ["Tiles"]
+
+
+@dataclass(frozen=True, eq=False)
+class Tiles:
+    """Distinct sets of taxonomy nodes, each held by some units; nothing published says which a unit holds.
+
+    Parameters
+    ----------
+    start, nodes
+        Tile t is the nodes ``nodes[start[t]:start[t + 1]]``, ascending and distinct.
+    people, units
+        How many different people hold each tile, and how many units, each person counted a limited number of times.
+    held_start, held
+        Row r of the transactions holds the tiles ``held[held_start[r]:held_start[r + 1]]``. Private.
+    withheld
+        How many items of rows no tile stands for.
+    notes
+        The method's account of its work, as sentences with numbers.
+    """
+
+    start: Ints64
+    nodes: Ints32
+    people: Ints64
+    units: Ints64
+    held_start: Ints64
+    held: Ints32
+    withheld: int
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    @property
+    def sizes(self) -> Ints64:
+        """How many labels each tile has."""
+        return np.diff(self.start)

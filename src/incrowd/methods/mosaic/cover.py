@@ -1,0 +1,81 @@
+"""A cover: which tiles every unit holds, and which labels every tile has. Each step takes one and returns another."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from incrowd.core.types import Bools, Ints32, Ints64, Words64
+
+__all__ = ["Cover", "Labels", "People", "cover_of", "tile_people", "tiles_in_order"]
+
+
+class People(NamedTuple):
+    """Whose the units are. Units are sorted by owner.
+
+    ``owner`` has a number for each unit, ascending; ``counts`` says of each owner whether they count towards k;
+    ``rank`` is the order in which owners are held back: a keyed hash, so that it tells nothing of the input's order.
+    """
+
+    owner: Ints32
+    counts: Bools
+    rank: Ints32
+
+
+class Labels(NamedTuple):
+    """What can stand in a tile: the stretch of leaves under each label, how many owners who count have it, and a random word.
+
+    Labels are numbered from the one that most units hold.
+    """
+
+    first_leaf: Ints32
+    last_leaf: Ints32
+    holders: Ints64
+    word: Words64
+
+
+class Cover(NamedTuple):
+    """Unit u holds ``tile[start[u]:start[u + 1]]``; tile t has the labels ``label[first[t]:first[t + 1]]``, ascending."""
+
+    start: Ints64
+    tile: Ints32
+    first: Ints64
+    label: Ints32
+
+    @property
+    def sizes(self) -> Ints64:
+        """How many labels each tile has."""
+        return np.diff(self.first)
+
+    @property
+    def unit_of(self) -> Ints64:
+        """The unit of each held tile."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+
+def cover_of(start: Ints64, label: Ints32, labels: int) -> Cover:
+    """Return the cover in which every label is a tile of its own."""
+    return Cover(start, label.astype(np.int32), np.arange(labels + 1), np.arange(labels, dtype=np.int32))
+
+
+def tile_people(cover: Cover, people: People) -> Ints64:
+    """Count the owners of each tile who count towards k."""
+    owner = people.owner[cover.unit_of].astype(np.int64)
+    held = people.counts[owner]
+    pairs = np.unique(cover.tile[held] * np.int64(len(people.counts)) + owner[held])
+    return np.bincount(pairs // len(people.counts), minlength=len(cover.first) - 1)
+
+
+def tiles_in_order(cover: Cover) -> Cover:
+    """Return the same cover without tiles that nobody holds, equal ones made one, ordered by size and then by content."""
+    used = np.unique(cover.tile)
+    contents = {int(t): tuple(cover.label[cover.first[t] : cover.first[t + 1]].tolist()) for t in used}
+    distinct = sorted(set(contents.values()), key=lambda one: (len(one), one))
+    number = {content: i for i, content in enumerate(distinct)}
+    renumbered = np.zeros(len(cover.first), dtype=np.int32)
+    for tile, content in contents.items():
+        renumbered[tile] = number[content]
+    first = np.concatenate(([0], np.cumsum([len(one) for one in distinct], dtype=np.int64)))
+    label = np.array([label for one in distinct for label in one], dtype=np.int32)
+    return Cover(cover.start, renumbered[cover.tile], first.astype(np.int64), label)

@@ -1,0 +1,453 @@
+"""Joining: two tiles become one in the units that hold both, the best pair first, while the leftover rule allows it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from incrowd.core.types import Ints32, Ints64, Words64
+from incrowd.kernels.jit import helper, kernel
+from incrowd.methods.mosaic.cover import Cover, Labels, People
+from incrowd.methods.mosaic.heap import (
+    BEGIN,
+    OLDER,
+    SCORE,
+    SEEN,
+    UNITS,
+    YOUNGER,
+    Heap,
+    empty_heap,
+    pop,
+    push,
+    sink,
+)
+from incrowd.methods.mosaic.held import Held, count_owners, held_of, holds, packed, put_instead
+from incrowd.methods.mosaic.leftover import UNKNOWN, hold_back, marks_for
+from incrowd.methods.mosaic.table import Table, add_to, number_of, pair_word, table_for
+
+__all__ = ["join"]
+
+MILLION = (
+    1_000_000  # scores are compared in millionths: logarithms differ between platforms in their last digits
+)
+NO_LIMIT = 2**62
+
+
+class Tiles(NamedTuple):
+    """The tiles while they are joined; there is room for all that can be made.
+
+    Parameters
+    ----------
+    units, people
+        How many units hold a tile now, and a lower bound of their owners who count.
+    begin, end
+        Where its list of units is, ascending; units that hold it no more may be in it.
+    changed
+        The step at which it last lost units.
+    first
+        Where its labels are.
+    word
+        The sum of its labels' random words: equal for tiles of equal content.
+    """
+
+    units: Ints64
+    people: Ints64
+    begin: Ints64
+    end: Ints64
+    changed: Ints64
+    first: Ints64
+    word: Words64
+
+
+class Beside(NamedTuple):
+    """Counters of the tiles beside a new one, all zero between two uses; and where to write the units of both."""
+
+    units: Ints64
+    people: Ints64
+    last: Ints32
+    touched: Ints32
+    to: Ints64
+
+
+class Pile(NamedTuple):
+    """Lists, one after the other, in an array with room for more."""
+
+    value: Ints32
+    used: int
+
+
+def join(cover: Cover, labels: Labels, people: People, k: int, confidence: float) -> tuple[Cover, int]:
+    """Join tiles while a pair pays.
+
+    A pair of tiles f and g that n of N units hold, f in n_f, g in n_g of them, scores
+    sqrt(n) (|f| |g|)^2 ln(n N / (n_f n_g)). The highest score comes first; scores are renewed when their turn comes.
+
+    Parameters
+    ----------
+    cover
+        Where to begin; every tile is held by at least k owners who count.
+    labels, people
+        What tiles are made of, and whose the units are.
+    k
+        How many owners must hold every tile.
+    confidence
+        At most this share of the owners of a label may have any other label in the same tile; 1: no limit.
+
+    Returns
+    -------
+    tuple
+        The new cover, and the greatest number of owners whom one join has held back.
+    """
+    start, tile, first, label, most = _join(cover, labels, people, k, confidence)
+    return Cover(start, tile, first, label), most
+
+
+@kernel
+def _join(
+    cover: Cover, labels: Labels, people: People, k: int, confidence: float
+) -> tuple[Ints64, Ints32, Ints64, Ints32, int]:
+    units, number = len(cover.start) - 1, len(cover.first) - 1
+    held, tiles, beside = held_of(cover), _tiles(cover, labels, k), _beside(cover, k)
+    lists = _lists(cover, tiles, people)
+    content = Pile(cover.label.copy(), len(cover.label))
+    known, together = _known(tiles, number), _together(cover, tiles, number, confidence)
+    heap, pairs = empty_heap(), Pile(np.empty(1024, np.int32), 0)
+    for tile in range(number):
+        heap, pairs = _meet(heap, pairs, tile, 0, lists, held, tiles, people, beside, k, units)
+    marks, step, most_held_back = marks_for(people), 0, 0
+    while heap.size:
+        heap, younger, older, both = _best(heap, pairs, step, held, tiles, people, k, units)
+        if len(both) == 0:
+            continue
+        some, others = _labels_of(younger, content, tiles), _labels_of(older, content, tiles)
+        most = _allowed(some, others, labels, together, confidence)
+        if most < k or _related(some, others, labels):
+            continue
+        step += 1
+        sharing = count_owners(both, people)
+        rest, rests = _rest(younger, both, sharing, tiles, k), _rest(older, both, sharing, tiles, k)
+        if min(rest, rests) == UNKNOWN or sharing > most:
+            own, its = _units_of(younger, lists, held, tiles), _units_of(older, lists, held, tiles)
+            both, out = hold_back(both, own, its, rest, rests, people, marks, step, k, most)
+            if len(both) == 0:
+                continue
+            most_held_back = max(most_held_back, out)
+            sharing = count_owners(both, people)
+        if confidence < 1.0:
+            together = _noted(some, others, sharing, together)
+        word = tiles.word[younger] + tiles.word[older]
+        equal = number_of(known, word) - 1  # a tile of the same content, or -1
+        holding = both if equal < 0 else _merged(both, _units_of(equal, lists, held, tiles))
+        _move(held, both, younger, older, number)
+        if equal >= 0:
+            _move(held, _units_of(equal, lists, held, tiles), equal, equal, number)
+            tiles.units[equal] = 0
+        known = add_to(known, word, number - equal)
+        content, lists = _added(content, _merged(some, others)), _added(lists, holding)
+        _enter(tiles, number, content, lists, len(holding), count_owners(holding, people), word)
+        for one in (younger, older):
+            tiles.units[one] -= len(both)
+            tiles.people[one] -= sharing
+            tiles.changed[one] = step
+        heap, pairs = _meet(heap, pairs, number, step, lists, held, tiles, people, beside, k, units)
+        number += 1
+    start, slots = packed(held)
+    return (
+        start,
+        slots,
+        tiles.first[: number + 1].copy(),
+        content.value[: content.used].copy(),
+        most_held_back,
+    )
+
+
+@helper
+def _tiles(cover: Cover, labels: Labels, k: int) -> Tiles:
+    """Return the tiles of a cover, with room for those to come: every join saves at least k places in units."""
+    number = len(cover.first) - 1
+    room = number + len(cover.tile) // k + 1
+    first, word = np.zeros(room + 1, np.int64), np.zeros(room, np.uint64)
+    first[: number + 1] = cover.first
+    for tile in range(number):
+        for at in range(cover.first[tile], cover.first[tile + 1]):
+            word[tile] += labels.word[cover.label[at]]
+    units, people, begin = np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room, np.int64)
+    return Tiles(units, people, begin, np.zeros(room, np.int64), np.zeros(room, np.int64), first, word)
+
+
+@helper
+def _beside(cover: Cover, k: int) -> Beside:
+    room = len(cover.first) + len(cover.tile) // k + 1
+    last = np.full(room, -1, np.int32)
+    return Beside(
+        np.zeros(room, np.int64),
+        np.zeros(room, np.int64),
+        last,
+        np.empty(room, np.int32),
+        np.full(room, -1, np.int64),
+    )
+
+
+@helper
+def _lists(cover: Cover, tiles: Tiles, people: People) -> Pile:
+    """Return the units of every tile, one tile after the other."""
+    for tile in cover.tile:
+        tiles.units[tile] += 1
+    at = 0
+    for tile in range(len(cover.first) - 1):
+        tiles.begin[tile] = tiles.end[tile] = at
+        at += tiles.units[tile]
+    value = np.empty(at, np.int32)
+    for unit in range(len(cover.start) - 1):
+        for i in range(cover.start[unit], cover.start[unit + 1]):
+            tile = cover.tile[i]
+            value[tiles.end[tile]] = unit
+            tiles.end[tile] += 1
+    for tile in range(len(cover.first) - 1):
+        tiles.people[tile] = count_owners(value[tiles.begin[tile] : tiles.end[tile]], people)
+    return Pile(value, at)
+
+
+@helper
+def _known(tiles: Tiles, number: int) -> Table:
+    """Return the tiles by content: the number of a tile and 1."""
+    known = table_for(number)
+    for tile in range(number):
+        known = add_to(known, tiles.word[tile], tile + 1)
+    return known
+
+
+@helper
+def _together(cover: Cover, tiles: Tiles, number: int, confidence: float) -> Table:
+    """Return how many owners hold each pair of labels in one tile; those who do so in several tiles count in each."""
+    together = table_for(1)
+    if confidence < 1.0:
+        for tile in range(number):
+            for i in range(cover.first[tile], cover.first[tile + 1]):
+                for j in range(i + 1, cover.first[tile + 1]):
+                    word = pair_word(cover.label[i], cover.label[j])
+                    together = add_to(together, word, tiles.people[tile])
+    return together
+
+
+@helper
+def _meet(
+    heap: Heap,
+    pairs: Pile,
+    tile: int,
+    step: int,
+    lists: Pile,
+    held: Held,
+    tiles: Tiles,
+    people: People,
+    beside: Beside,
+    k: int,
+    units: int,
+) -> tuple[Heap, Pile]:
+    """Push the pairs of a tile and every older one beside it that pay and have k owners, and list their units."""
+    own = lists.value[tiles.begin[tile] : tiles.end[tile]]
+    touched = _count_beside(tile, own, held, people, beside)
+    for i in range(touched):
+        other = beside.touched[i]
+        if beside.people[other] >= k:
+            score = _score(beside.units[other], tile, other, tiles, units)
+            if score > 0:
+                beside.to[other] = pairs.used
+                heap = push(heap, score, tile, other, pairs.used, beside.units[other], step)
+                pairs = _with_room(pairs, beside.units[other])
+    _list_beside(tile, own, held, beside, pairs)
+    for i in range(touched):
+        other = beside.touched[i]
+        beside.units[other] = beside.people[other] = 0
+        beside.last[other] = beside.to[other] = -1
+    return heap, pairs
+
+
+@helper
+def _count_beside(tile: int, own: Ints32, held: Held, people: People, beside: Beside) -> int:
+    """Count the units and owners of every older tile in a tile's own units; return how many such tiles there are."""
+    touched = 0
+    for unit in own:
+        owner = people.owner[unit]
+        for i in range(held.start[unit], held.start[unit] + held.number[unit]):
+            other = held.tile[i]
+            if other >= tile:
+                continue
+            if beside.units[other] == 0:
+                beside.touched[touched] = other
+                touched += 1
+            beside.units[other] += 1
+            if beside.last[other] != owner:
+                beside.last[other] = owner
+                beside.people[other] += people.counts[owner]
+    return touched
+
+
+@helper
+def _list_beside(tile: int, own: Ints32, held: Held, beside: Beside, pairs: Pile) -> None:
+    """Write down the units of each pair that was pushed."""
+    for unit in own:
+        for i in range(held.start[unit], held.start[unit] + held.number[unit]):
+            other = held.tile[i]
+            if other < tile and beside.to[other] >= 0:
+                pairs.value[beside.to[other]] = unit
+                beside.to[other] += 1
+
+
+@helper
+def _score(n: int, f: int, g: int, tiles: Tiles, units: int) -> int:
+    """Return what joining two tiles pays, in millionths; 0 if they meet no more often than by chance."""
+    lift = n * units / (tiles.units[f] * tiles.units[g])
+    if lift <= 1.0:
+        return 0
+    sizes = (tiles.first[f + 1] - tiles.first[f]) * (tiles.first[g + 1] - tiles.first[g])
+    return int(np.rint(MILLION * np.sqrt(n) * sizes * sizes * np.log(lift)))
+
+
+@helper
+def _best(
+    heap: Heap, pairs: Pile, step: int, held: Held, tiles: Tiles, people: People, k: int, units: int
+) -> tuple[Heap, int, int, Ints32]:
+    """Take the first pair of the heap, and renew its score; return the units of both tiles if it is still first, else none."""
+    line = heap.line[0]
+    younger, older, none = line[YOUNGER], line[OLDER], pairs.value[:0]
+    if tiles.units[younger] == 0 or tiles.units[older] == 0:
+        return pop(heap), younger, older, none
+    is_stale = max(tiles.changed[younger], tiles.changed[older]) > line[SEEN]
+    if is_stale:
+        # Without looking at a unit: no more than these can hold both by now.
+        most = min(line[UNITS], tiles.units[younger], tiles.units[older])
+        line[SCORE] = min(line[SCORE], _score(most, younger, older, tiles, units))
+        if line[SCORE] > 0 and sink(heap):
+            return heap, younger, older, none
+    both = _both(line, pairs, held)
+    if is_stale:
+        line[SEEN] = step
+        line[SCORE] = _score(len(both), younger, older, tiles, units)
+        if line[SCORE] <= 0 or count_owners(both, people) < k:
+            return pop(heap), younger, older, none
+        if sink(heap):
+            return heap, younger, older, none
+    return pop(heap), younger, older, both
+
+
+@helper
+def _units_of(tile: int, lists: Pile, held: Held, tiles: Tiles) -> Ints32:
+    """Return a tile's units, having dropped from its list those that hold it no more."""
+    if tiles.end[tile] - tiles.begin[tile] != tiles.units[tile]:
+        to = tiles.begin[tile]
+        for at in range(tiles.begin[tile], tiles.end[tile]):
+            if holds(held, lists.value[at], tile):
+                lists.value[to] = lists.value[at]
+                to += 1
+        tiles.end[tile] = to
+    return lists.value[tiles.begin[tile] : tiles.end[tile]]
+
+
+@helper
+def _both(line: Ints64, pairs: Pile, held: Held) -> Ints32:
+    """Return the units that hold both tiles of a pair, having dropped from its list those that do no more."""
+    to = line[BEGIN]
+    for at in range(line[BEGIN], line[BEGIN] + line[UNITS]):
+        unit = pairs.value[at]
+        if holds(held, unit, line[YOUNGER]) and holds(held, unit, line[OLDER]):
+            pairs.value[to] = unit
+            to += 1
+    line[UNITS] = to - line[BEGIN]
+    return pairs.value[line[BEGIN] : to]
+
+
+@helper
+def _labels_of(tile: int, content: Pile, tiles: Tiles) -> Ints32:
+    return content.value[tiles.first[tile] : tiles.first[tile + 1]]
+
+
+@helper
+def _related(some: Ints32, others: Ints32, labels: Labels) -> bool:
+    """Tell whether a label of one tile is above a label of the other."""
+    first, last = labels.first_leaf, labels.last_leaf
+    for a in some:
+        for b in others:
+            if (first[a] <= first[b] and last[b] <= last[a]) or (first[b] <= first[a] and last[a] <= last[b]):
+                return True
+    return False
+
+
+@helper
+def _allowed(some: Ints32, others: Ints32, labels: Labels, together: Table, confidence: float) -> int:
+    """Return how many more owners may hold the labels of two tiles together."""
+    most = NO_LIMIT
+    if confidence < 1.0:
+        for a in some:
+            for b in others:
+                limit = np.int64(np.floor(confidence * min(labels.holders[a], labels.holders[b]) + 1e-9))
+                most = min(most, int(limit - number_of(together, pair_word(a, b))))
+    return most
+
+
+@helper
+def _noted(some: Ints32, others: Ints32, sharing: int, together: Table) -> Table:
+    for a in some:
+        for b in others:
+            together = add_to(together, pair_word(a, b), sharing)
+    return together
+
+
+@helper
+def _rest(tile: int, both: Ints32, sharing: int, tiles: Tiles, k: int) -> int:
+    """Return how many owners keep units of a tile, as far as that can be said without looking: 0, k or more, or UNKNOWN."""
+    if tiles.units[tile] == len(both):
+        return 0
+    return tiles.people[tile] - sharing if tiles.people[tile] - sharing >= k else UNKNOWN
+
+
+@helper
+def _merged(some: Ints32, others: Ints32) -> Ints32:
+    """Merge two ascending lists that have nothing in common."""
+    merged = np.empty(len(some) + len(others), np.int32)
+    i = j = 0
+    for at in range(len(merged)):
+        if j == len(others) or (i < len(some) and some[i] < others[j]):
+            merged[at] = some[i]
+            i += 1
+        else:
+            merged[at] = others[j]
+            j += 1
+    return merged
+
+
+@helper
+def _move(held: Held, units: Ints32, f: int, g: int, new: int) -> None:
+    """Let units hold a new tile in place of two, or of one that is given twice."""
+    gone = np.array([f, g], np.int32)
+    for unit in units:
+        put_instead(held, unit, gone, new)
+
+
+@helper
+def _added(pile: Pile, more: Ints32) -> Pile:
+    """Put a list on a pile; return the pile, which may be a larger one."""
+    larger = _with_room(pile, len(more))
+    larger.value[pile.used : larger.used] = more
+    return larger
+
+
+@helper
+def _with_room(pile: Pile, more: int) -> Pile:
+    """Return a pile with so much more on it, yet to be written."""
+    value, used = pile.value, pile.used + more
+    if used > len(value):
+        value = np.empty(max(used, 2 * len(value)), np.int32)
+        value[: pile.used] = pile.value[: pile.used]
+    return Pile(value, used)
+
+
+@helper
+def _enter(
+    tiles: Tiles, new: int, content: Pile, lists: Pile, units: int, sharing: int, word: np.uint64
+) -> None:
+    """Enter a new tile whose labels and units lie on top of their piles."""
+    tiles.first[new + 1] = content.used
+    tiles.begin[new], tiles.end[new] = lists.used - units, lists.used
+    tiles.units[new], tiles.people[new], tiles.word[new] = units, sharing, word

@@ -1,0 +1,341 @@
+"""Mosaic: every unit is cut into tiles, each held by at least k people, and nothing links one person's tiles.
+
+Our own method; docs/papers/mosaic.md defines it and proves the promise. The floor decides what every item is published as,
+joining makes larger tiles of those that occur together, and two steps around the joining raise what is kept: sets that long
+units share come first, and units are repacked with the tiles that then exist.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from incrowd.core.ragged import list_ids, starts_of, take_lists
+from incrowd.core.tiles import Tiles
+from incrowd.core.transactions import Transactions
+from incrowd.core.types import Bools, Ints32, Ints64, Progress, Words64
+from incrowd.errors import BadInputError, check_least
+from incrowd.methods.mosaic.cover import Cover, Labels, People, cover_of, tiles_in_order
+from incrowd.methods.mosaic.floor import WITHHELD, floor
+from incrowd.methods.mosaic.join import join
+from incrowd.methods.mosaic.repack import repack
+from incrowd.methods.mosaic.rows import take_rows
+from incrowd.taxonomy.tree import Taxonomy
+
+__all__ = ["check_mosaic", "mosaic"]
+
+PEOPLE_FOR_EACH_K = 10  # fewer people than this many times k are refused
+NEARLY_EVERYBODY = 0.9  # a tile that more than this share of people hold says who lacks it
+BEST_UP_TO = 5_000_000  # items of units, beyond which the default effort is joining alone
+REPACKS = 2
+LONGEST = {"user": 1_000, "record": 1_000}
+LONGEST_PART = 50
+ROUNDED_TO = 5
+
+Effort = Literal["fast", "best"]
+Counts = Literal["exact", "rounded"]
+
+
+class Units(NamedTuple):
+    """The units as they are cut: the row of the transactions and the person behind each, and the labels that it has."""
+
+    row: Ints64
+    people: People
+    cover: Cover
+    node: Ints32  # of each label
+    labels: Labels
+
+
+def mosaic(
+    transactions: Transactions,
+    taxonomy: Taxonomy,
+    *,
+    k: int,
+    seed: int = 0,
+    progress: Progress | None = None,
+    confidence: float = 0.8,
+    cap: int = 3,
+    counts: Counts = "exact",
+    longest: int | None = None,
+    coarsest: float = 0.01,
+    generalize: bool = True,
+    effort: Effort | None = None,
+) -> Tiles:
+    """Cut records into small sets of items, each held by at least k people.
+
+    Parameters
+    ----------
+    transactions, taxonomy
+        The units, and the tree that their items are attached to. How often a unit has an item does not matter.
+    k
+        How many different people hold every tile.
+    seed
+        A secret: with it the order in which people are held back from joins could be foretold.
+    progress
+        Called with (steps done, steps in all).
+    confidence
+        At most this share of the people who hold a label hold any other label in the same tile; 1: no limit.
+    cap
+        How often one person counts in a tile's number of units, at most.
+    counts
+        Whether numbers are exact or rounded to multiples of 5, up or down at random.
+    longest
+        Units with more labels than this are split at random. By default 50 for sessions and queries, 1,000 for people and records.
+    coarsest
+        The greatest share of the taxonomy's leaves that a published node may cover.
+    generalize
+        Whether items that fewer than k people have may be published as nodes above them; otherwise they are withheld.
+    effort
+        `fast` joins pairs only; `best`, the default up to five million items, does all.
+    """
+    units, withheld = _units(
+        transactions, taxonomy, k, seed, coarsest, generalize=generalize, longest=longest
+    )
+    chosen = effort or ("best" if len(units.cover.tile) <= BEST_UP_TO else "fast")
+    cover, held_back = _covered(units, k, confidence, chosen, progress or (lambda *_: None))
+    tiles = _tiles(
+        cover,
+        units,
+        transactions,
+        k,
+        seed,
+        confidence=confidence,
+        cap=cap,
+        rounded=counts == "rounded",
+        withheld=withheld,
+    )
+    note = f"Joined labels with effort {chosen}: no join held back more than {held_back:,} people."
+    return replace(tiles, notes=(note,))
+
+
+def check_mosaic(*, confidence: float, cap: int, longest: int | None, coarsest: float, **_: object) -> None:
+    """Refuse parameters out of range."""
+    if not 0 < confidence <= 1:
+        raise BadInputError(f"confidence must be greater than 0 and at most 1 (got {confidence:g})")
+    if not 0 <= coarsest <= 1:
+        raise BadInputError(f"coarsest must be between 0 and 1 (got {coarsest:g})")
+    check_least("cap", cap, 1)
+    if longest is not None:
+        check_least("longest", longest, 2)
+
+
+def _units(
+    data: Transactions,
+    tree: Taxonomy,
+    k: int,
+    seed: int,
+    coarsest: float,
+    *,
+    generalize: bool,
+    longest: int | None,
+) -> tuple[Units, int]:
+    """Sort the units by owner, place their items on the floor, and split those that are too long."""
+    people, order = _people(data, tree, k, seed)
+    lengths = np.diff(data.indptr)[order]
+    unit = np.repeat(np.arange(len(order)), lengths)
+    at = np.repeat(data.indptr[order] - starts_of(lengths)[:-1], lengths) + np.arange(len(unit))
+    node = floor(
+        unit, tree.leaves_of(data.items[at]), tree, people, k, coarsest=coarsest, generalize=generalize
+    )
+    kept = node != WITHHELD
+    withheld = len(node) - int(np.count_nonzero(kept))
+    unit, node = _distinct(unit[kept], node[kept], len(tree))
+    label_node, label, labels = _labels(unit, node, tree, people, seed)
+    limit = longest or LONGEST.get(data.unit, LONGEST_PART)
+    row, owner_of, unit = _split_long(order, people, unit, label, limit, seed)
+    people = people._replace(owner=owner_of)
+    start = starts_of(np.bincount(unit, minlength=len(row)))
+    return Units(row, people, cover_of(start, label, len(label_node)), label_node, labels), withheld
+
+
+def _people(data: Transactions, tree: Taxonomy, k: int, seed: int) -> tuple[People, Ints64]:
+    """Return the people, numbered by a keyed hash, and the rows in the order of owner and content.
+
+    Neither depends on the order of the input, so nothing that is made of the units in their order does.
+    """
+    names = data.owners if data.people is None else data.people
+    number, first, person = np.unique(data.person, return_index=True, return_inverse=True)
+    if len(number) < PEOPLE_FOR_EACH_K * k:
+        raise BadInputError(
+            f"mosaic needs at least {PEOPLE_FOR_EACH_K} k = {PEOPLE_FOR_EACH_K * k:,} people (found {len(number):,}): "
+            "use a smaller k or more data"
+        )
+    owner = _hash_order([names[int(row)].as_py() for row in first], seed)[person]
+    words = np.concatenate(
+        (np.zeros(1, np.uint64), np.cumsum(_mixed(tree.leaves_of(data.items).astype(np.uint64))))
+    )
+    content = words[data.indptr[1:]] - words[data.indptr[:-1]]
+    order = np.lexsort((content, owner))
+    rank = np.arange(len(number), dtype=np.int32)
+    return People(owner[order], np.ones(len(number), np.bool_), rank), order
+
+
+def _hash_order(names: list[str], seed: int) -> Ints32:
+    """Return the place of each person in an order that only who knows the seed can foretell."""
+    key = seed.to_bytes(8, "big")
+    digests = np.frombuffer(
+        b"".join(hashlib.blake2b(str(name).encode(), digest_size=8, key=key).digest() for name in names),
+        ">u8",
+    )
+    place = np.empty(len(names), dtype=np.int32)
+    place[np.argsort(digests, kind="stable")] = np.arange(len(names), dtype=np.int32)
+    return place
+
+
+def _distinct(unit: Ints64, node: Ints32, nodes: int) -> tuple[Ints64, Ints32]:
+    """Return the pairs once each: two items of a unit that are published at one node are one label."""
+    pairs = np.unique(unit * nodes + node)
+    return pairs // nodes, (pairs % nodes).astype(np.int32)
+
+
+def _labels(
+    unit: Ints64, node: Ints32, tree: Taxonomy, people: People, seed: int
+) -> tuple[Ints32, Ints32, Labels]:
+    """Return the published nodes, numbered from the one that most units have; each occurrence's number; and what is known of them."""
+    nodes, place, units = np.unique(node, return_inverse=True, return_counts=True)
+    order = np.argsort(-units, kind="stable")
+    number = np.empty(len(nodes), dtype=np.int32)
+    number[order] = np.arange(len(nodes), dtype=np.int32)
+    label, nodes = number[place], nodes[order].astype(np.int32)
+    owner = people.owner[unit].astype(np.int64)
+    held = np.unique(label[people.counts[owner]] * np.int64(len(people.counts)) + owner[people.counts[owner]])
+    holders = np.bincount(held // len(people.counts), minlength=len(nodes))
+    words = np.random.default_rng([1, seed]).integers(0, 2**63, len(nodes), dtype=np.uint64)
+    return nodes, label, Labels(tree.first_leaf[nodes], tree.last_leaf[nodes], holders, words)
+
+
+def _split_long(
+    order: Ints64, people: People, unit: Ints64, label: Ints32, longest: int, seed: int
+) -> tuple[Ints64, Ints32, Ints64]:
+    """Split units with more labels than `longest` at random; return the row and the owner of each part, and each label's part."""
+    lengths = np.bincount(unit, minlength=len(order))
+    parts = np.maximum(1, -(-lengths // longest))
+    first_part = starts_of(parts)
+    # The part follows from the person and the label alone, not from the order of the input.
+    words = people.rank[people.owner[unit]].astype(np.uint64) << np.uint64(32) | label.astype(np.uint64)
+    part = first_part[unit] + (
+        _mixed(words ^ np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)) % parts[unit].astype(np.uint64)
+    ).astype(np.int64)
+    again = np.argsort(part, kind="stable")
+    if (again != np.arange(len(again))).any():
+        label[:] = label[again]
+        part = part[again]
+    of_part = list_ids(first_part)
+    return order[of_part], people.owner[of_part], part
+
+
+def _mixed(words: Words64) -> Words64:
+    """Return words whose bits are mixed (the finalizer of SplitMix64: Steele, Lea & Flood, OOPSLA 2014)."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: Words64 = words ^ (words >> np.uint64(31))
+    return mixed
+
+
+def _covered(
+    units: Units, k: int, confidence: float, effort: Effort, progress: Progress
+) -> tuple[Cover, int]:
+    """Join labels into tiles."""
+    cover, labels, people = units.cover, units.labels, units.people
+    if effort == "fast":
+        progress(0, 1)
+        return join(cover, labels, people, k, confidence)
+    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    steps = 2 + 2 * REPACKS
+    progress(0, steps)
+    cover = tiles_in_order(take_rows(cover, labels, people, k, confidence, threads=threads))
+    progress(1, steps)
+    cover, held_back = join(cover, labels, people, k, confidence)
+    for step in range(REPACKS):
+        progress(2 + 2 * step, steps)
+        cover = repack(tiles_in_order(cover), units.cover, labels, people, k, confidence, threads=threads)
+        progress(3 + 2 * step, steps)
+        cover, more = join(tiles_in_order(cover), labels, people, k, confidence)
+        held_back = max(held_back, more)
+    return cover, held_back
+
+
+def _tiles(
+    cover: Cover,
+    units: Units,
+    data: Transactions,
+    k: int,
+    seed: int,
+    *,
+    confidence: float,
+    cap: int,
+    rounded: bool,
+    withheld: int,
+) -> Tiles:
+    """Count the people and units of every tile, withhold those that nearly everybody holds, and find each row's tiles."""
+    cover = tiles_in_order(cover)
+    tiles = len(cover.first) - 1
+    unit = cover.unit_of
+    people, capped = _counted(cover.tile, units.people.owner[unit], tiles, cap)
+    shown = people <= NEARLY_EVERYBODY * len(units.people.counts)
+    _withhold_sure(shown, cover, units.people, confidence)
+    number = np.cumsum(shown) - 1
+    visible = shown[cover.tile]
+    withheld += int(cover.sizes[cover.tile[~visible]].sum())
+    row, tile = units.row[unit[visible]], number[cover.tile[visible]].astype(np.int32)
+    order = np.argsort(row, kind="stable")
+    sizes = cover.sizes[shown]
+    keep = np.repeat(shown, cover.sizes)
+    start = starts_of(sizes)
+    if rounded:
+        people, capped = (_rounded(numbers, seed, k) for numbers in (people, capped))
+    nodes = units.node[cover.label[keep]]
+    by_node = np.lexsort((nodes, list_ids(start)))
+    return Tiles(
+        start,
+        nodes[by_node],
+        people[shown],
+        capped[shown],
+        starts_of(np.bincount(row, minlength=len(data))),
+        tile[order],
+        withheld,
+    )
+
+
+def _withhold_sure(shown: Bools, cover: Cover, people: People, confidence: float) -> None:
+    """Withhold more tiles until those that are left keep to the confidence: each that is withheld takes holders from its labels."""
+    tile_of, owners = list_ids(cover.first), len(people.counts)
+    fewer = np.unique(cover.label[~shown[tile_of]]) if confidence < 1 else np.empty(0, np.int32)
+    while len(fewer):
+        label, fewer = fewer[0], fewer[1:]
+        with_label = np.zeros(len(shown), dtype=np.bool_)
+        with_label[tile_of[cover.label == label]] = True
+        at = np.flatnonzero((with_label & shown)[cover.tile])
+        start, take = take_lists(cover.first, cover.tile[at].astype(np.int64))
+        owner = np.repeat(people.owner[cover.unit_of[at]], np.diff(start))
+        counted = np.unique(cover.label[take] * np.int64(owners) + owner) // owners
+        together = np.bincount(counted, minlength=int(label) + 1)
+        sure = np.flatnonzero(together > confidence * together[label])
+        sure = sure[sure != label]
+        with_sure = np.zeros(len(shown), dtype=np.bool_)
+        with_sure[tile_of[np.isin(cover.label, sure)]] = True
+        gone = with_label & with_sure & shown
+        shown[gone] = False
+        fewer = np.union1d(fewer, cover.label[gone[tile_of]])
+
+
+def _counted(tile: Ints32, owner: Ints32, tiles: int, cap: int) -> tuple[Ints64, Ints64]:
+    """Return how many different owners each tile has, and how many units, each owner counted at most `cap` times."""
+    owners = np.int64(owner.max(initial=0)) + 1
+    pairs, times = np.unique(tile * owners + owner, return_counts=True)
+    of_pair = pairs // owners
+    people = np.bincount(of_pair, minlength=tiles)
+    capped = np.bincount(of_pair, weights=np.minimum(times, cap), minlength=tiles).astype(np.int64)
+    return people, capped
+
+
+def _rounded(numbers: Ints64, seed: int, k: int) -> Ints64:
+    """Round to multiples of 5, up as often as the rest demands, never below k."""
+    chance = np.random.default_rng([2, seed]).random(len(numbers))
+    down = numbers // ROUNDED_TO * ROUNDED_TO
+    up: Bools = chance * ROUNDED_TO < numbers - down
+    return np.maximum(down + ROUNDED_TO * up, -(-k // ROUNDED_TO) * ROUNDED_TO)

@@ -1,0 +1,400 @@
+"""Repacking: a unit is filled anew from the tiles that exist, if they fit it better than those that it holds."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from incrowd.core.ragged import starts_of
+from incrowd.core.types import Bools, Floats, Ints32, Ints64
+from incrowd.kernels.jit import helper, kernel
+from incrowd.methods.mosaic.cover import Cover, Labels, People
+from incrowd.methods.mosaic.table import EMPTY, Table, add_to, number_of, pair_word, place_of, table_for
+
+__all__ = ["repack"]
+
+STEPS = 6
+MILLION = 1_000_000
+MOST_FITTING = 256
+PARTS = 8
+
+
+class Proposals(NamedTuple):
+    """Units that would be better off, and the tiles of more than one label that each would hold."""
+
+    unit: Ints64
+    first: Ints64
+    tile: Ints32
+
+
+def repack(
+    cover: Cover, units: Cover, labels: Labels, people: People, k: int, confidence: float, *, threads: int
+) -> Cover:
+    """Fill units anew from the tiles that exist, where that keeps more; no tile is left with fewer than k owners.
+
+    Parameters
+    ----------
+    cover
+        The cover, with tiles in order (singles first).
+    units
+        The cover by single labels: which labels every unit has.
+    labels, people, k, confidence
+        As in :func:`incrowd.methods.mosaic.join.join`.
+    threads
+        How many threads look for better covers.
+    """
+    single = _single_tiles(cover, len(labels.word))
+    cover = _with_all_singles(cover, single)
+    value = _values(cover, units)
+    by_last = _by_last_label(cover, len(labels.word))
+    bounds = np.linspace(0, len(cover.start) - 1, PARTS * threads + 1).astype(np.int64)
+
+    def part(i: int) -> Proposals:
+        return Proposals(*_propose(bounds[i], bounds[i + 1], cover, units, value, *by_last, len(labels.word)))
+
+    with ThreadPoolExecutor(threads) as pool:
+        parts = list(pool.map(part, range(PARTS * threads)))
+    unit, tile = (np.concatenate([getattr(one, name) for one in parts]) for name in ("unit", "tile"))
+    proposals = Proposals(unit, starts_of(np.concatenate([np.diff(one.first) for one in parts])), tile)
+    start, now = _settle(cover, units, proposals, single, labels, people, k, confidence)
+    return Cover(start, now, cover.first, cover.label)
+
+
+def _single_tiles(cover: Cover, labels: int) -> Ints32:
+    """Return the tile of each label alone; tiles that are missing get numbers after all others."""
+    single = np.full(labels, -1, dtype=np.int32)
+    alone = np.flatnonzero(cover.sizes == 1)
+    single[cover.label[cover.first[alone]]] = alone
+    missing = np.flatnonzero(single < 0)
+    single[missing] = len(cover.first) - 1 + np.arange(len(missing))
+    return single
+
+
+def _with_all_singles(cover: Cover, single: Ints32) -> Cover:
+    tiles = len(cover.first) - 1
+    missing = np.flatnonzero(single >= tiles).astype(np.int32)
+    first = np.concatenate((cover.first, cover.first[-1] + 1 + np.arange(len(missing))))
+    return Cover(cover.start, cover.tile, first, np.concatenate((cover.label, missing)))
+
+
+def _by_last_label(cover: Cover, labels: int) -> tuple[Ints64, Ints32]:
+    """Return the tiles of more than one label by their rarest one."""
+    large = np.flatnonzero(cover.sizes > 1)
+    last = cover.label[cover.first[large + 1] - 1]
+    order = np.argsort(last, kind="stable")
+    start = np.concatenate(([0], np.cumsum(np.bincount(last, minlength=labels))))
+    return start, large[order].astype(np.int32)
+
+
+@kernel
+def _values(cover: Cover, units: Cover) -> Floats:
+    """Return the worth of each tile: for each pair of its labels 1 and ln(lift), how much oftener than by chance they meet."""
+    pairs = _pairs(cover)
+    count = np.zeros(len(units.first) - 1, np.int64)
+    for unit in range(len(units.start) - 1):
+        for i in range(units.start[unit], units.start[unit + 1]):
+            a = units.tile[i]
+            count[a] += 1
+            for j in range(i + 1, units.start[unit + 1]):
+                place = place_of(pairs, pair_word(a, units.tile[j]))
+                if pairs.word[place] != EMPTY:
+                    pairs.number[place] += 1
+    number, value = len(units.start) - 1, np.zeros(len(cover.first) - 1)
+    for tile in range(len(cover.first) - 1):
+        for i in range(cover.first[tile], cover.first[tile + 1]):
+            for j in range(i + 1, cover.first[tile + 1]):
+                a, b = cover.label[i], cover.label[j]
+                met = number_of(pairs, pair_word(a, b))
+                value[tile] += 1.0 + max(0.0, np.log(met * number / (count[a] * count[b])))
+    return np.rint(value * MILLION) / MILLION
+
+
+@helper
+def _pairs(cover: Cover) -> Table:
+    """Return a table of all pairs of labels that are in one tile."""
+    pairs = table_for(1)
+    for tile in range(len(cover.first) - 1):
+        for i in range(cover.first[tile], cover.first[tile + 1]):
+            for j in range(i + 1, cover.first[tile + 1]):
+                pairs = add_to(pairs, pair_word(cover.label[i], cover.label[j]), 0)
+    return pairs
+
+
+@kernel
+def _propose(
+    low: int,
+    high: int,
+    cover: Cover,
+    units: Cover,
+    value: Floats,
+    last_start: Ints64,
+    by_last: Ints32,
+    labels: int,
+) -> tuple[Ints64, Ints64, Ints32]:
+    """Return the units that tiles in hand fit better than those that they hold."""
+    better = np.empty(high - low, np.int64)
+    first = np.zeros(high - low + 1, np.int64)
+    tile = np.empty(1024, np.int32)
+    found = used = 0
+    has = np.zeros(labels, np.bool_)
+    taken = np.full(labels, -1, np.int32)
+    for unit in range(low, high):
+        begin, end = units.start[unit], units.start[unit + 1]
+        if end == begin:
+            continue
+        now = 0.0
+        for i in range(cover.start[unit], cover.start[unit + 1]):
+            now += value[cover.tile[i]]
+        for i in range(begin, end):
+            has[units.tile[i]] = True
+        fitting = _fitting(units.tile[begin:end], cover, last_start, by_last, has)
+        for i in range(begin, end):
+            has[units.tile[i]] = False
+        if len(fitting) == 0:
+            continue
+        fitting = fitting[np.argsort(-value[fitting], kind="mergesort")][:MOST_FITTING]
+        best, best_value = _filled(fitting, cover, value, taken)
+        if best_value > now + 1e-6:
+            if used + len(best) > len(tile):
+                larger = np.empty(max(2 * len(tile), used + len(best)), np.int32)
+                larger[:used] = tile[:used]
+                tile = larger
+            tile[used : used + len(best)] = best
+            used += len(best)
+            better[found] = unit
+            found += 1
+            first[found] = used
+    return better[:found].copy(), first[: found + 1].copy(), tile[:used].copy()
+
+
+@helper
+def _fitting(own: Ints32, cover: Cover, last_start: Ints64, by_last: Ints32, has: Bools) -> Ints32:
+    """Return the tiles of more than one label whose labels a unit all has, in the order of their numbers."""
+    fitting = np.empty(64, np.int32)
+    number = 0
+    for a in own:
+        for at in range(last_start[a], last_start[a + 1]):
+            tile = by_last[at]
+            fits = True
+            for i in range(cover.first[tile], cover.first[tile + 1]):
+                if not has[cover.label[i]]:
+                    fits = False
+                    break
+            if fits:
+                if number == len(fitting):
+                    larger = np.empty(2 * number, np.int32)
+                    larger[:number] = fitting
+                    fitting = larger
+                fitting[number] = tile
+                number += 1
+    fitting = fitting[:number]
+    fitting.sort()
+    return fitting
+
+
+@helper
+def _fill(fitting: Ints32, forced: int, chosen: Bools, cover: Cover, value: Floats, taken: Ints32) -> float:
+    """Choose one forced tile, keep of the chosen what it leaves, and fill up greedily; return the value. Labels are free after."""
+    total = 0.0
+    keep = chosen.copy()
+    chosen[:] = False
+    if forced >= 0:
+        total += _choose(forced, fitting, chosen, cover, value, taken)
+        for i in range(len(fitting)):
+            if keep[i] and i != forced:
+                total += _choose(i, fitting, chosen, cover, value, taken)
+    for i in range(len(fitting)):
+        if not chosen[i]:
+            total += _choose(i, fitting, chosen, cover, value, taken)
+    for i in range(len(fitting)):
+        if chosen[i]:
+            for at in range(cover.first[fitting[i]], cover.first[fitting[i] + 1]):
+                taken[cover.label[at]] = -1
+    return total
+
+
+@helper
+def _choose(i: int, fitting: Ints32, chosen: Bools, cover: Cover, value: Floats, taken: Ints32) -> float:
+    tile = fitting[i]
+    for at in range(cover.first[tile], cover.first[tile + 1]):
+        if taken[cover.label[at]] >= 0:
+            return 0.0
+    for at in range(cover.first[tile], cover.first[tile + 1]):
+        taken[cover.label[at]] = i
+    chosen[i] = True
+    return float(value[tile])
+
+
+@helper
+def _filled(fitting: Ints32, cover: Cover, value: Floats, taken: Ints32) -> tuple[Ints32, float]:
+    """Return a good choice of tiles without a label in common, and its value."""
+    best = np.zeros(len(fitting), np.bool_)
+    best_value = _fill(fitting, -1, best, cover, value, taken)
+    trial = best.copy()
+    for _ in range(STEPS):
+        improved, start = False, best.copy()
+        for i in range(len(fitting)):
+            if start[i]:
+                continue
+            trial[:] = start
+            its_value = _fill(fitting, i, trial, cover, value, taken)
+            if its_value > best_value + 1e-9:
+                best_value, improved = its_value, True
+                best[:] = trial
+        if not improved:
+            break
+    return fitting[best], best_value
+
+
+@kernel
+def _settle(
+    cover: Cover,
+    units: Cover,
+    proposals: Proposals,
+    single: Ints32,
+    labels: Labels,
+    people: People,
+    k: int,
+    confidence: float,
+) -> tuple[Ints64, Ints32]:
+    """Take the proposals that together leave no tile with fewer than k owners who count."""
+    accepted = np.ones(len(proposals.unit), np.bool_)
+    proposal_of = np.full(len(cover.start) - 1, -1, np.int64)
+    proposal_of[proposals.unit] = np.arange(len(proposals.unit))
+    before = _owners(cover.start, cover.tile, len(cover.first) - 1, people)
+    while True:
+        start, tile = _applied(cover, units, proposals, proposal_of, accepted, single)
+        after = _owners(start, tile, len(cover.first) - 1, people)
+        too_sure = _too_sure(cover, start, tile, after, labels, people, confidence)
+        refused = 0
+        for i in range(len(accepted)):
+            if accepted[i] and _is_wrong(i, cover, start, tile, proposals, before, after, too_sure, k):
+                accepted[i] = False
+                refused += 1
+        if refused == 0:
+            return start, tile
+
+
+@helper
+def _is_wrong(
+    i: int,
+    cover: Cover,
+    start: Ints64,
+    tile: Ints32,
+    proposals: Proposals,
+    before: Ints64,
+    after: Ints64,
+    too_sure: Bools,
+    k: int,
+) -> bool:
+    """Tell whether a proposal takes part in leaving a tile to few owners, in making one for few, or in a rule that is too sure."""
+    unit = proposals.unit[i]
+    for at in range(cover.start[unit], cover.start[unit + 1]):
+        if 0 <= after[cover.tile[at]] < k <= before[cover.tile[at]]:
+            return True
+    for at in range(start[unit], start[unit + 1]):
+        if before[tile[at]] < k and after[tile[at]] < k:
+            return True
+        if too_sure[tile[at]]:
+            return True
+    return False
+
+
+@helper
+def _applied(
+    cover: Cover, units: Cover, proposals: Proposals, proposal_of: Ints64, accepted: Bools, single: Ints32
+) -> tuple[Ints64, Ints32]:
+    """Return what units hold if the accepted proposals are taken."""
+    start = np.zeros(len(cover.start), np.int64)
+    tile = np.empty(len(units.tile), np.int32)
+    covered = np.zeros(len(units.first) - 1, np.bool_)
+    at = 0
+    for unit in range(len(cover.start) - 1):
+        i = proposal_of[unit]
+        if i < 0 or not accepted[i]:
+            for j in range(cover.start[unit], cover.start[unit + 1]):
+                tile[at] = cover.tile[j]
+                at += 1
+        else:
+            for j in range(proposals.first[i], proposals.first[i + 1]):
+                t = proposals.tile[j]
+                tile[at] = t
+                at += 1
+                for n in range(cover.first[t], cover.first[t + 1]):
+                    covered[cover.label[n]] = True
+            for j in range(units.start[unit], units.start[unit + 1]):
+                if covered[units.tile[j]]:
+                    covered[units.tile[j]] = False
+                else:
+                    tile[at] = single[units.tile[j]]
+                    at += 1
+        start[unit + 1] = at
+    return start, tile[:at].copy()
+
+
+@helper
+def _owners(start: Ints64, tile: Ints32, tiles: int, people: People) -> Ints64:
+    """Count the owners of each tile who count; -1 for a tile that nobody holds."""
+    number, last = np.full(tiles, -1, np.int64), np.full(tiles, -1, np.int32)
+    for unit in range(len(start) - 1):
+        owner = people.owner[unit]
+        for at in range(start[unit], start[unit + 1]):
+            if last[tile[at]] != owner:
+                number[tile[at]] = max(number[tile[at]], 0) + people.counts[owner]
+                last[tile[at]] = owner
+    return number
+
+
+@helper
+def _too_sure(
+    cover: Cover,
+    start: Ints64,
+    tile: Ints32,
+    after: Ints64,
+    labels: Labels,
+    people: People,
+    confidence: float,
+) -> Bools:
+    """Return the tiles that have won an owner and hold two labels that too large a share of a label's owners would hold together.
+
+    An owner counts in each tile with both labels. So it is not enough to look at tiles with more owners than before: one that
+    loses an owner who has the labels elsewhere too, and wins another, adds to those who hold both.
+    """
+    too_sure = np.zeros(len(after), np.bool_)
+    if confidence == 1.0:
+        return too_sure
+    together, has_won = table_for(1), _have_won(cover, start, tile, people)
+    for one in range(len(after)):
+        for i in range(cover.first[one], cover.first[one + 1]):
+            for j in range(i + 1, cover.first[one + 1]):
+                word = pair_word(cover.label[i], cover.label[j])
+                together = add_to(together, word, max(after[one], 0))
+    for one in range(len(after)):
+        for i in range(cover.first[one], cover.first[one + 1] if has_won[one] else 0):
+            for j in range(i + 1, cover.first[one + 1]):
+                a, b = cover.label[i], cover.label[j]
+                limit = confidence * min(labels.holders[a], labels.holders[b]) + 1e-9
+                if number_of(together, pair_word(a, b)) > limit:
+                    too_sure[one] = True
+    return too_sure
+
+
+@helper
+def _have_won(cover: Cover, start: Ints64, tile: Ints32, people: People) -> Bools:
+    """Return the tiles that someone holds who did not hold them by the cover."""
+    tiles = len(cover.first) - 1
+    have_won, last = np.zeros(tiles, np.bool_), np.full(tiles, -1, np.int32)
+    unit = 0
+    while unit < len(start) - 1:
+        end, owner = unit, people.owner[unit]
+        while end < len(start) - 1 and people.owner[end] == owner:
+            end += 1
+        for at in range(cover.start[unit], cover.start[end]):
+            last[cover.tile[at]] = owner
+        for at in range(start[unit], start[end]):
+            if last[tile[at]] != owner:
+                have_won[tile[at]] = True
+        unit = end
+    return have_won

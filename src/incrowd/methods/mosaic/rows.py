@@ -1,0 +1,429 @@
+"""Rows first: sets of labels that long units share with their nearest ones become tiles before pairs are joined."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from incrowd.core.ragged import starts_of
+from incrowd.core.types import Ints32, Ints64, Words64
+from incrowd.kernels.jit import helper, kernel
+from incrowd.methods.mosaic.cover import Cover, Labels, People
+from incrowd.methods.mosaic.held import Held, count_owners, holds, packed, put_instead
+from incrowd.methods.mosaic.table import Table, add_to, number_of, pair_word, table_for
+
+__all__ = ["take_rows"]
+
+LONG = 5  # a unit with at least so many single labels looks for others
+LEAST_LABELS = 3
+FEW = 2  # a unit is near only if it shares so many labels that are not frequent
+MOST_UNITS = 3_000  # labels that more units have lead to none
+PASSES = 3
+PARTS = 8  # for each thread
+WORD = 64
+
+
+class Sets(NamedTuple):
+    """Sets of labels, one after the other, and how much each would cover."""
+
+    area: Ints64
+    first: Ints64
+    label: Ints32
+
+
+class Holders(NamedTuple):
+    """The units that hold each label as a tile of its own: ``unit[start[a]:start[a + 1]]``, ascending."""
+
+    start: Ints64
+    unit: Ints32
+
+
+def take_rows(
+    cover: Cover, labels: Labels, people: People, k: int, confidence: float, *, threads: int
+) -> Cover:
+    """Make tiles of the sets of at least three labels that long units share with their nearest ones.
+
+    Parameters
+    ----------
+    cover
+        Every label as a tile of its own, with the label's number.
+    labels, people, k, confidence
+        As in :func:`incrowd.methods.mosaic.join.join`.
+    threads
+        How many threads look for sets.
+    """
+    held = Held(cover.start, np.diff(cover.start), cover.tile.copy())
+    first, label = [cover.first], [cover.label]
+    number, together = len(labels.word), Table(*_no_pairs())
+    for _ in range(PASSES):
+        holders = Holders(*_holders(held, len(labels.word)))
+        found = _found(held, holders, people, k, threads)
+        order = _in_order(found)
+        taken, its_labels, together = _take(
+            order, found, held, holders, labels, together, people, k, confidence, number
+        )
+        together = Table(*together)
+        number += len(taken) - 1
+        first.append(taken[1:] + sum(map(len, label)))
+        label.append(its_labels)
+    start, tile = _packed(held)
+    return Cover(start, tile, np.concatenate(first), np.concatenate(label))
+
+
+def _found(held: Held, holders: Holders, people: People, k: int, threads: int) -> Sets:
+    """Return the best set of each long unit."""
+    bounds = np.linspace(0, len(held.number), PARTS * threads + 1).astype(np.int64)
+
+    def part(i: int) -> Sets:
+        return Sets(*_best_sets(bounds[i], bounds[i + 1], held, holders, people, k))
+
+    with ThreadPoolExecutor(threads) as pool:
+        parts = list(pool.map(part, range(PARTS * threads)))
+    sizes = np.concatenate([np.diff(one.first) for one in parts])
+    area, label = (np.concatenate([getattr(one, name) for one in parts]) for name in ("area", "label"))
+    return Sets(area, starts_of(sizes), label)
+
+
+def _in_order(found: Sets) -> Ints64:
+    """Return the distinct sets, the largest area first, ties by content."""
+    bounds = (4 * found.first).tolist()
+    text = found.label.astype(">i4").tobytes()
+    best: dict[bytes, int] = {}
+    for i, (first, stop) in enumerate(pairwise(bounds)):
+        best.setdefault(text[first:stop], i)
+    ordered = sorted(best.items(), key=lambda one: (-found.area[one[1]], one[0]))
+    return np.array([place for _, place in ordered], dtype=np.int64)
+
+
+@kernel
+def _no_pairs() -> Table:
+    return table_for(1)
+
+
+@kernel
+def _packed(held: Held) -> tuple[Ints64, Ints32]:
+    return packed(held)
+
+
+@kernel
+def _holders(held: Held, labels: int) -> tuple[Ints64, Ints32]:
+    start = np.zeros(labels + 1, np.int64)
+    for unit in range(len(held.number)):
+        for at in range(held.start[unit], held.start[unit] + held.number[unit]):
+            if held.tile[at] < labels:
+                start[held.tile[at] + 1] += 1
+    start = np.cumsum(start)
+    to, found = start[:-1].copy(), np.empty(start[-1], np.int32)
+    for unit in range(len(held.number)):
+        for at in range(held.start[unit], held.start[unit] + held.number[unit]):
+            label = held.tile[at]
+            if label < labels:
+                found[to[label]] = unit
+                to[label] += 1
+    return start, found
+
+
+class Room(NamedTuple):
+    """Room for the search of one unit after the other: all zero between two uses, ``bit`` -1.
+
+    ``mask`` has a line of bits for each unit: which labels of the unit that looks for others it has.
+    """
+
+    bit: Ints32
+    shared: Ints32
+    near: Ints32
+    mask: Words64
+    own: Ints32
+
+
+@kernel
+def _best_sets(
+    low: int, high: int, held: Held, holders: Holders, people: People, k: int
+) -> tuple[Ints64, Ints64, Ints32]:
+    """Return for each long unit the set with the largest area that it shares with its nearest units."""
+    room = _room(low, high, held, holders)
+    area, first = np.empty(high - low, np.int64), np.zeros(high - low + 1, np.int64)
+    label, found = np.empty(1024, np.int32), 0
+    for unit in range(low, high):
+        width = _singles(unit, held, holders, room)
+        if width < LONG:
+            continue
+        words = (width + WORD - 1) // WORD
+        near = _near(unit, width, words, held, holders, room)
+        common, its_area = _largest(near, width, words, people.owner[unit], people, room.mask, k)
+        for other in near:
+            room.mask[other, :words] = np.uint64(0)
+        if its_area == 0:
+            continue
+        if first[found] + width > len(label):
+            larger = np.empty(max(2 * len(label), first[found] + width), np.int32)
+            larger[: len(label)] = label
+            label = larger
+        to = first[found]
+        for i in range(width):
+            if (common[i // WORD] >> np.uint64(i % WORD)) & np.uint64(1):
+                label[to] = room.own[i]
+                to += 1
+        area[found] = its_area
+        found += 1
+        first[found] = to
+    return area[:found].copy(), first[: found + 1].copy(), label[: first[found]].copy()
+
+
+@helper
+def _room(low: int, high: int, held: Held, holders: Holders) -> Room:
+    widest = 0
+    for unit in range(low, high):
+        widest = max(widest, held.number[unit])
+    labels, units = len(holders.start) - 1, len(held.number)
+    mask = np.zeros((units, (widest + WORD - 1) // WORD), np.uint64)
+    bit, shared = np.full(labels, -1, np.int32), np.zeros(units, np.int32)
+    return Room(bit, shared, np.empty(units, np.int32), mask, np.empty(widest, np.int32))
+
+
+@helper
+def _singles(unit: int, held: Held, holders: Holders, room: Room) -> int:
+    """Write the single labels of a unit into the room, ascending; return how many there are."""
+    width = 0
+    for at in range(held.start[unit], held.start[unit] + held.number[unit]):
+        if held.tile[at] < len(holders.start) - 1:
+            room.own[width] = held.tile[at]
+            width += 1
+    room.own[:width].sort()
+    return width
+
+
+@helper
+def _near(unit: int, width: int, words: int, held: Held, holders: Holders, room: Room) -> Ints32:
+    """Return the units that share at least three labels with a unit, their masks set."""
+    number = frequent = 0
+    for i in range(width):
+        label = room.own[i]
+        room.bit[label] = i
+        if holders.start[label + 1] - holders.start[label] > MOST_UNITS:
+            frequent = i + 1  # labels are numbered from the most frequent one
+            continue
+        for at in range(holders.start[label], holders.start[label + 1]):
+            other = holders.unit[at]
+            if room.shared[other] == 0:
+                room.near[number] = other
+                number += 1
+            room.shared[other] += 1
+            room.mask[other, i // WORD] |= np.uint64(1) << np.uint64(i % WORD)
+    kept = 0
+    for i in range(number):
+        other = room.near[i]
+        bits = room.shared[other]
+        room.shared[other] = 0
+        if frequent and bits >= FEW:
+            bits += _add_frequent(other, frequent, held, holders, room)
+        if other != unit and bits >= LEAST_LABELS:
+            room.near[kept] = other
+            kept += 1
+        else:
+            room.mask[other, :words] = np.uint64(0)
+    for i in range(width):
+        room.bit[room.own[i]] = -1
+    return room.near[:kept]
+
+
+@helper
+def _add_frequent(other: int, frequent: int, held: Held, holders: Holders, room: Room) -> int:
+    """Set the bits of the frequent labels that another unit has too; return how many there are."""
+    number = 0
+    for at in range(held.start[other], held.start[other] + held.number[other]):
+        label = held.tile[at]
+        if label < len(holders.start) - 1 and 0 <= room.bit[label] < frequent:
+            place = room.bit[label]
+            room.mask[other, place // WORD] |= np.uint64(1) << np.uint64(place % WORD)
+            number += 1
+    return number
+
+
+@helper
+def _largest(
+    near: Ints32, width: int, words: int, owner: int, people: People, mask: Words64, k: int
+) -> tuple[Words64, int]:
+    """Meet a unit with its nearest ones, one after the other; return the set of the largest area that k owners share."""
+    common = np.zeros(words, np.uint64)
+    for i in range(width):
+        common[i // WORD] |= np.uint64(1) << np.uint64(i % WORD)
+    size, least = width, max(LEAST_LABELS, (width + 1) // 2)
+    best, best_area = common.copy(), 0
+    while True:
+        # The nearest is the one that leaves most of what is common; those that leave all of it are met already.
+        nearest, most, count = -1, -1, 1
+        for other in near:
+            bits = _shared_bits(other, common, mask)
+            if bits == size:
+                count += 1
+            elif bits > most:
+                most, nearest = bits, other
+        area = count * (size * (size - 1) // 2)
+        if count >= k and area > best_area and _owners(near, size, owner, common, mask, people) >= k:
+            best[:], best_area = common, area
+        if most < least:
+            return best, best_area
+        for word in range(words):
+            common[word] &= mask[nearest, word]
+        size = most
+
+
+@helper
+def _shared_bits(other: int, common: Words64, mask: Words64) -> int:
+    bits = 0
+    for word in range(len(common)):
+        bits += _ones(mask[other, word] & common[word])
+    return bits
+
+
+@helper
+def _ones(word: np.uint64) -> int:
+    """Count the bits of a word that are set (Warren, Hacker's Delight, section 5-1)."""
+    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return int((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@helper
+def _owners(near: Ints32, size: int, owner: int, common: Words64, mask: Words64, people: People) -> int:
+    """Count the owners who count, the unit's own among them, of the units that have all that is common."""
+    owners = np.empty(len(near) + 1, np.int32)
+    owners[0], number = owner, 1
+    for other in near:
+        if _shared_bits(other, common, mask) == size:
+            owners[number] = people.owner[other]
+            number += 1
+    owners = owners[:number]
+    owners.sort()
+    sharing = 0
+    for i in range(number):
+        if i == 0 or owners[i] != owners[i - 1]:
+            sharing += people.counts[owners[i]]
+    return sharing
+
+
+@kernel
+def _take(
+    order: Ints64,
+    found: Sets,
+    held: Held,
+    holders: Holders,
+    labels: Labels,
+    together: Table,
+    people: People,
+    k: int,
+    confidence: float,
+    number: int,
+) -> tuple[Ints64, Ints32, Table]:
+    """Make tiles of sets, in their order, where the leftover rule allows it, numbered from `number`; return their labels."""
+    first, label, taken = np.zeros(len(order) + 1, np.int64), np.empty(len(found.label), np.int32), 0
+    for one in order:
+        some = found.label[found.first[one] : found.first[one + 1]]
+        some, units = _allowed(some, held, holders, labels, together, people, k, confidence)
+        if len(some) == 0:
+            continue
+        for unit in units:
+            put_instead(held, unit, some, number + taken)
+        if confidence < 1.0:
+            together = _noted(some, count_owners(units, people), together)
+        first[taken + 1] = first[taken] + len(some)
+        label[first[taken] : first[taken + 1]] = some
+        taken += 1
+    return first[: taken + 1].copy(), label[: first[taken]].copy(), together
+
+
+@helper
+def _noted(some: Ints32, sharing: int, together: Table) -> Table:
+    """Note how many owners hold each pair of some labels in one more tile."""
+    for i in range(len(some)):
+        for j in range(i + 1, len(some)):
+            together = add_to(together, pair_word(some[i], some[j]), sharing)
+    return together
+
+
+@helper
+def _allowed(
+    some: Ints32,
+    held: Held,
+    holders: Holders,
+    labels: Labels,
+    together: Table,
+    people: People,
+    k: int,
+    confidence: float,
+) -> tuple[Ints32, Ints32]:
+    """Drop labels of which too little would be left; return the others and the units that have them all, or nothing."""
+    units = holders.unit[:0]
+    while len(some) >= LEAST_LABELS:
+        units = _with_all(some, held, holders)
+        sharing = count_owners(units, people)
+        if sharing < k:
+            break
+        kept = np.empty(len(some), np.int32)
+        number = 0
+        for label in some:
+            fits = _fits(label, kept[:number], sharing, labels, together, confidence)
+            if fits and _leaves_enough(label, units, held, holders, people, k):
+                kept[number] = label
+                number += 1
+        if number == len(some):
+            return some, units
+        some = kept[:number]
+    return some[:0], units[:0]
+
+
+@helper
+def _fits(label: int, kept: Ints32, sharing: int, labels: Labels, together: Table, confidence: float) -> bool:
+    """Tell whether a label is above or below none of some others, and may be held with each by so many owners more."""
+    first, last = labels.first_leaf, labels.last_leaf
+    for other in kept:
+        if first[label] <= first[other] and last[other] <= last[label]:
+            return False
+        if first[other] <= first[label] and last[label] <= last[other]:
+            return False
+        if confidence < 1.0:
+            limit = confidence * min(labels.holders[label], labels.holders[other]) + 1e-9
+            if number_of(together, pair_word(label, other)) + sharing > limit:
+                return False
+    return True
+
+
+@helper
+def _with_all(some: Ints32, held: Held, holders: Holders) -> Ints32:
+    """Return the units that hold all of some labels as tiles of their own."""
+    rarest = some[-1]  # labels are numbered from the most frequent one
+    units = np.empty(holders.start[rarest + 1] - holders.start[rarest], np.int32)
+    number = 0
+    for at in range(holders.start[rarest], holders.start[rarest + 1]):
+        unit = holders.unit[at]
+        has_all = True
+        for label in some:
+            if not holds(held, unit, label):
+                has_all = False
+                break
+        if has_all:
+            units[number] = unit
+            number += 1
+    return units[:number]
+
+
+@helper
+def _leaves_enough(label: int, units: Ints32, held: Held, holders: Holders, people: People, k: int) -> bool:
+    """Tell whether what some units leave of a label has no owner or k of them."""
+    at, last, rest, is_some = 0, -1, 0, False
+    for i in range(holders.start[label], holders.start[label + 1]):
+        unit = holders.unit[i]
+        while at < len(units) and units[at] < unit:
+            at += 1
+        is_other = at == len(units) or units[at] != unit
+        if is_other and people.owner[unit] != last and holds(held, unit, label):
+            last, is_some = people.owner[unit], True
+            rest += people.counts[last]
+            if rest >= k:
+                return True
+    return not is_some

@@ -1,0 +1,190 @@
+"""A release of tiles: its files, its audit and its private map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from incrowd.auditing.result import Audit
+from incrowd.auditing.taxonomy import write_taxonomy
+from incrowd.auditing.tiles import TileOriginals, audit_tiles
+from incrowd.core.claims import Claim
+from incrowd.core.ragged import list_ids
+from incrowd.core.rounding import four_digits
+from incrowd.core.tiles import Tiles
+from incrowd.core.transactions import Transactions
+from incrowd.core.types import Ints64, Progress
+from incrowd.errors import BadInputError
+from incrowd.metrics.use import PublishedSets, Use, measure_use
+from incrowd.release.describe import Counts
+from incrowd.release.files.nodes import PublishedNodes, above, published_nodes, taxonomy_table
+from incrowd.release.files.tiles import (
+    Tile,
+    TileCounts,
+    TileManifest,
+    UseFigures,
+    tile_manifest,
+    tile_page,
+    tile_rows,
+    write_tiles,
+)
+from incrowd.release.private_map import notes_with, write_map
+from incrowd.release.publication import Publication
+from incrowd.taxonomy.tree import Taxonomy
+
+__all__ = ["TileRelease", "use_figures"]
+
+
+def use_figures(use: Use) -> UseFigures:
+    """Return measures as a manifest spells them."""
+    return UseFigures(**{name: four_digits(value) for name, value in msgspec.structs.asdict(use).items()})
+
+
+@dataclass(frozen=True, eq=False)
+class TileRelease(Publication):
+    """Tiles, ready to be written. It holds the originals too: keep the object private.
+
+    Parameters
+    ----------
+    method, parameters
+        How it was made; the parameters include k and the seed.
+    claim
+        What is promised of it.
+    transactions, taxonomy, tiles
+        What it was made from, and what the method decided.
+    """
+
+    method: str
+    parameters: Mapping[str, Any]
+    claim: Claim
+    transactions: Transactions
+    taxonomy: Taxonomy
+    tiles: Tiles
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the method has to tell of its work."""
+        return self.tiles.notes
+
+    @cached_property
+    def named(self) -> PublishedNodes:
+        """What the published nodes are called."""
+        return published_nodes(self.taxonomy, self.tiles.nodes)
+
+    @cached_property
+    def _in_order(self) -> tuple[list[Tile], Ints64]:
+        """The tiles as they are published, sorted by content, and the place of each of the method's tiles among them."""
+        place = self.named.places(self.tiles.nodes)
+        labels = list(
+            zip(
+                self.named.labels.take(pa.array(place)).to_pylist(),
+                self.named.exact[place].tolist(),
+                strict=True,
+            )
+        )
+        bounds = self.tiles.start.tolist()
+        people, units = self.tiles.people.tolist(), self.tiles.units.tolist()
+        made = [
+            Tile(tuple(sorted(labels[bounds[t] : bounds[t + 1]])), people[t], units[t])
+            for t in range(len(people))
+        ]
+        order = sorted(range(len(made)), key=lambda t: made[t].labels)
+        places = np.empty(len(made), dtype=np.int64)
+        places[order] = np.arange(len(made))
+        return [made[t] for t in order], places
+
+    @property
+    def published(self) -> list[Tile]:
+        """The tiles as they are published, sorted by content."""
+        return self._in_order[0]
+
+    @cached_property
+    def counts(self) -> Counts:
+        """Units in, tiles out, units of which nothing is published; distinct tiles; the fewest units and people of one. Private."""
+        tiles = self.tiles
+        return Counts(
+            records_in=len(self.transactions),
+            records_out=int(tiles.units.sum()),
+            withheld=int(np.count_nonzero(np.diff(tiles.held_start) == 0)),
+            groups=len(tiles),
+            k_min=int(tiles.units.min(initial=len(self.transactions))),
+            people_min=int(tiles.people.min(initial=len(self.transactions))),
+            labels=len(np.unique(tiles.nodes)),
+        )
+
+    @cached_property
+    def use(self) -> Use:
+        """What the release is of use for."""
+        tiles = self.tiles
+        held = np.bincount(tiles.held, minlength=len(tiles))
+        return measure_use(
+            self.transactions, self.taxonomy, PublishedSets(tiles.start, tiles.nodes, tiles.units, held)
+        )
+
+    @cached_property
+    def measures(self) -> dict[str, Any]:
+        """What was measured on the originals, by name. Private: exact."""
+        return {"use": msgspec.to_builtins(self.use)}
+
+    @property
+    def account(self) -> tuple[str, ...]:
+        """What was done to the data, in order, with exact numbers. For the owner."""
+        data, counts = self.transactions, self.counts
+        return (
+            *data.account,
+            f"Placed {len(data.vocabulary):,} distinct items on the taxonomy {self.taxonomy.name}.",
+            f"Cut {counts.records_in:,} units into {counts.groups:,} distinct tiles.",
+            f"Withheld {self.tiles.withheld:,} items of units, which too few people have.",
+            *self.notes,
+        )
+
+    @property
+    def manifest(self) -> TileManifest:
+        """What the release says of itself."""
+        return tile_manifest(self.settings, self.claim, TileCounts.of(self.published), use_figures(self.use))
+
+    @property
+    def originals(self) -> TileOriginals:
+        """What the audit holds the written tiles against."""
+        tiles, places = self.tiles, self._in_order[1]
+        return TileOriginals(self.transactions, self.taxonomy, tiles.held_start, places[tiles.held])
+
+    def table(self) -> pa.Table:
+        """Return what is published as an Arrow table."""
+        return tile_rows(self.published)
+
+    def owners(self) -> Iterator[tuple[pa.Array, pa.Array]]:
+        """Yield the owner of every held tile, and the tile's row."""
+        tiles, places = self.tiles, self._in_order[1]
+        rows = list_ids(tiles.held_start)
+        yield self.transactions.owners.take(pa.array(rows)), pa.array(places[tiles.held], pa.int64())
+
+    def _write_files(self, draft: Path, text_forms: Sequence[str]) -> None:
+        """Write all files of a release of tiles."""
+        if text_forms:
+            raise BadInputError("a release of tiles has no text forms yet: drop --write")
+        manifest = self.manifest
+        write_tiles(draft / "tiles.parquet", self.published)
+        write_taxonomy(
+            draft / "taxonomy.parquet", taxonomy_table(self.named, above(self.named, self.tiles.nodes))
+        )
+        (draft / "manifest.json").write_text(manifest.text(), encoding="utf-8")
+        (draft / "report.html").write_text(tile_page(manifest, self.published), encoding="utf-8")
+
+    def _write_map(self, file: Path, notes: Mapping[str, str], draft: Path) -> None:
+        """Write which owner holds which tiles."""
+        write_map(file, self.owners(), notes_with(notes, self.named.renamed, draft))
+
+    def _audit(self, draft: Path, progress: Progress | None) -> Audit:  # noqa: ARG002
+        """Recount what was written against the originals."""
+        return audit_tiles(draft, originals=self.originals, measure=lambda _: use_figures(self.use))
+
+    def __repr__(self) -> str:
+        return f"TileRelease({self.claim.in_words} {len(self.tiles):,} tiles)"

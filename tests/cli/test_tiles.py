@@ -1,0 +1,85 @@
+"""A release of tiles from the command line: made, shown, searched and audited with its private map."""
+
+from __future__ import annotations
+
+import stat
+
+import pyarrow.parquet as pq
+import pytest
+
+from cli.helpers import call
+
+WORDS = ["hardwood floors", "hardwood floors", "high school", "high school reunion", "pottery barn"]
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    """Sixty people with two visits each; one of them asks for something that nobody else does."""
+    path = tmp_path_factory.mktemp("tiles") / "log.csv"
+    lines = ["user,time,query"]
+    for person in range(60):
+        lines += [f"p{person},{100_000 * visit},{WORDS[(person + visit) % 5]}" for visit in range(2)]
+    lines.append("p7,900000,zyzzyva breeder")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def made(log, tmp_path_factory):
+    place = tmp_path_factory.mktemp("made")
+    options = (
+        "--method",
+        "mosaic",
+        "--k",
+        5,
+        "--items",
+        "terms",
+        "--unit",
+        "session:30m",
+        "--set",
+        "confidence=1",
+    )
+    ran = call("anonymize", log, "--out", place / "out", *options, "--private-map", place / "map", "--json")
+    assert ran.code == 0, ran.err
+    return place, ran.json
+
+
+def test_people_are_counted_and_what_one_person_has_is_withheld(made):
+    place, said = made
+    tiles = {tuple(row["items"]): row for row in pq.read_table(place / "out/tiles.parquet").to_pylist()}
+    assert tiles["floors", "hardwood"]["people"] >= 5
+    assert said["people_min"] >= 5
+    assert said["claim"]["kind"] == "k-anonymous tiles"
+    assert said["claim"]["holds"]
+    # Of nine words two are one person's, and missing.
+    assert said["use"]["items_error"] == pytest.approx(2 / 9)
+    everything = b"".join(path.read_bytes() for path in (place / "out").iterdir())
+    assert b"zyzzyva" not in everything
+    assert "seed" not in call("show", place / "out", "--json").json["parameters"]
+
+
+def test_tiles_can_be_searched(made):
+    place, _ = made
+    ran = call("show", place / "out", "--with", "hardwood", "--top", 3)
+    assert ran.code == 0
+    assert "floors, hardwood" in ran.out
+    assert "pottery" not in ran.out
+
+
+def test_the_private_map_and_the_originals_prove_it(made, log):
+    place, _ = made
+    assert stat.S_IMODE((place / "map").stat().st_mode) == 0o600
+    alone = call("audit", place / "out")
+    assert "NOT PROVEN" in alone.out
+    proven = call("audit", place / "out", "--private-map", place / "map", "--original", log)
+    assert proven.code == 0, proven.err
+    assert "The audit confirms" in proven.out
+    assert "each tile is held by at least" in proven.out
+
+
+def test_too_few_people_are_refused(log, tmp_path):
+    options = ("--method", "mosaic", "--k", 7, "--items", "terms")
+    ran = call("anonymize", log, "--out", tmp_path / "out", *options)
+    assert ran.code == 2
+    assert "mosaic needs at least 10 k = 70 people (found 60)" in ran.err.splitlines()[-1]
+    assert not (tmp_path / "out").exists()
