@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from incrowd.core.ragged import starts_of
 from incrowd.core.types import Bools, Ints32, Ints64, Words64
 
 __all__ = ["Cover", "Labels", "People", "cover_of", "tile_people", "tiles_in_order"]
@@ -70,12 +71,17 @@ def tile_people(cover: Cover, people: People) -> Ints64:
 def tiles_in_order(cover: Cover) -> Cover:
     """Return the same cover without tiles that nobody holds, equal ones made one, ordered by size and then by content."""
     used = np.unique(cover.tile)
-    contents = {int(t): tuple(cover.label[cover.first[t] : cover.first[t + 1]].tolist()) for t in used}
-    distinct = sorted(set(contents.values()), key=lambda one: (len(one), one))
-    number = {content: i for i, content in enumerate(distinct)}
-    renumbered = np.zeros(len(cover.first), dtype=np.int32)
-    for tile, content in contents.items():
-        renumbered[tile] = number[content]
-    first = np.concatenate(([0], np.cumsum([len(one) for one in distinct], dtype=np.int64)))
-    label = np.array([label for one in distinct for label in one], dtype=np.int32)
-    return Cover(cover.start, renumbered[cover.tile], first.astype(np.int64), label)
+    sizes = cover.sizes[used]
+    renumbered = np.zeros(len(cover.first) - 1, dtype=np.int32)
+    contents: list[Ints32] = [np.empty((0, 1), np.int32)]
+    for size in np.unique(sizes):
+        tiles = used[sizes == size]
+        content, place = np.unique(
+            cover.label[cover.first[tiles][:, None] + np.arange(size)], axis=0, return_inverse=True
+        )
+        renumbered[tiles] = sum(map(len, contents)) + place.ravel()
+        contents.append(content)
+    first = starts_of([content.shape[1] for content in contents for _ in range(len(content))])
+    return Cover(
+        cover.start, renumbered[cover.tile], first, np.concatenate([one.ravel() for one in contents])
+    )

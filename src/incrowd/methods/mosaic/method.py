@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from incrowd.core.ragged import list_ids, starts_of, take_lists
 from incrowd.core.tiles import Tiles
@@ -153,25 +154,26 @@ def _units(
 
 
 def _people(data: Transactions, tree: Taxonomy, k: int, seed: int) -> tuple[People, Ints64]:
-    """Return the people, numbered by a keyed hash, and the rows in the order of owner and content.
+    """Return the people, numbered by a keyed hash, and the rows that hold anything in the order of owner and content.
 
     Neither depends on the order of the input, so nothing that is made of the units in their order does.
     """
     names = data.owners if data.people is None else data.people
-    number, first, person = np.unique(data.person, return_index=True, return_inverse=True)
+    filled = np.flatnonzero(np.diff(data.indptr))
+    number, first, person = np.unique(data.person[filled], return_index=True, return_inverse=True)
     if len(number) < PEOPLE_FOR_EACH_K * k:
         raise BadInputError(
             f"mosaic needs at least {PEOPLE_FOR_EACH_K} k = {PEOPLE_FOR_EACH_K * k:,} people (found {len(number):,}): "
             "use a smaller k or more data"
         )
-    owner = _hash_order([names[int(row)].as_py() for row in first], seed)[person]
+    owner = _hash_order(names.take(pa.array(filled[first])).to_pylist(), seed)[person]
     words = np.concatenate(
         (np.zeros(1, np.uint64), np.cumsum(_mixed(tree.leaves_of(data.items).astype(np.uint64))))
     )
-    content = words[data.indptr[1:]] - words[data.indptr[:-1]]
+    content = words[data.indptr[filled + 1]] - words[data.indptr[filled]]
     order = np.lexsort((content, owner))
     rank = np.arange(len(number), dtype=np.int32)
-    return People(owner[order], np.ones(len(number), np.bool_), rank), order
+    return People(owner[order], np.ones(len(number), np.bool_), rank), filled[order]
 
 
 def _hash_order(names: list[str], seed: int) -> Ints32:
