@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from incrowd.auditing.result import Audit
 from incrowd.release.files.names import files_with, text_forms_of
 
-__all__ = ["check_exactly", "check_files"]
+__all__ = ["check_contents", "check_exactly", "check_files"]
 
 
 def check_files(directory: Path, listed: Sequence[str], result: Audit) -> None:
@@ -47,3 +47,12 @@ def check_exactly(directory: Path, files: Iterable[str], result: Audit) -> None:
     """Check that a directory holds exactly some files."""
     with result.checking("the directory holds the files of the release and nothing else"):
         _check_entries(directory, frozenset(files), result)
+
+
+def check_contents(directory: Path, contents: Mapping[str, str], what: str, result: Audit) -> None:
+    """Check some files byte for byte against what follows from the rest of a release."""
+    for name, text in contents.items():
+        result.require(
+            wrong=(directory / name).read_bytes() != text.encode(),
+            problem=f"{name} is not the one of {what}",
+        )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from incrowd.auditing.files import check_exactly
+from incrowd.auditing.files import check_contents, check_exactly
 from incrowd.auditing.result import Audit
 from incrowd.auditing.taxonomy import hidden_in
 from incrowd.errors import ClaimError
@@ -16,6 +16,7 @@ from incrowd.release.files.manifest import Versions, read_manifest
 from incrowd.release.files.names import LIST_FILES
 from incrowd.release.files.noisy_list import LIST_SCHEMA, ListManifest, NoisyList, list_manifest, list_page
 from incrowd.release.files.parts import same_schema
+from incrowd.release.files.records import is_canonical
 
 __all__ = ["audit_list"]
 
@@ -46,11 +47,7 @@ def _check_manifest(directory: Path, manifest: ListManifest, result: Audit) -> N
     with result.checking("manifest and report follow from the parameters alone"):
         expected = list_manifest(manifest.parameters)
         files = {"manifest.json": expected.text(), "report.html": list_page(expected)}
-        for name, text in files.items():
-            result.require(
-                wrong=(directory / name).read_bytes() != text.encode(),
-                problem=f"{name} is not the one of a list with these parameters",
-            )
+        check_contents(directory, files, "a list with these parameters", result)
 
 
 def _check_list(path: Path, manifest: ListManifest, result: Audit) -> None:
@@ -79,9 +76,7 @@ def _check_list(path: Path, manifest: ListManifest, result: Audit) -> None:
         )
         hidden = hidden_in(queries)
         result.require(wrong=bool(hidden), problem=f"{hidden:,} queries hold characters that cannot be seen")
-        sink = pa.BufferOutputStream()
-        NoisyList(table["query"], table["count"]).write(sink)
         result.require(
-            wrong=sink.getvalue() != pa.py_buffer(path.read_bytes()),
+            wrong=not is_canonical(path, NoisyList(table["query"], table["count"]).write),
             problem="queries.parquet is not written as its rows are: it holds bytes that are no part of them",
         )

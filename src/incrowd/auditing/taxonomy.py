@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from incrowd.core.clean import clean_texts
 from incrowd.core.promises import Texts
 from incrowd.release.files.nodes import TAXONOMY_SCHEMA, sorted_table
 from incrowd.release.files.parts import same_schema
-from incrowd.release.files.records import Label, write_parquet
+from incrowd.release.files.records import Label, is_canonical, write_parquet
 from incrowd.taxonomy.sources.wordnet import wordnet_tree
 
 __all__ = ["PublishedTree", "check_taxonomy", "hidden_in", "write_taxonomy"]
@@ -71,7 +72,7 @@ def check_taxonomy(
             _check_wordnet(tree, texts, result)
         if result.found == before:
             result.require(
-                wrong=not _is_canonical(path, table),
+                wrong=not is_canonical(path, partial(write_taxonomy, table=table)),
                 problem="taxonomy.parquet is not written as its rows are: it holds bytes that are no part of them",
             )
     return tree if result.found == before else None
@@ -183,12 +184,6 @@ def _check_wordnet(tree: PublishedTree, texts: Texts, result: Audit) -> None:
         if not fits:
             result.add_problem("taxonomy.parquet has a label that WordNet does not have there")
             return
-
-
-def _is_canonical(path: Path, table: pa.Table) -> bool:
-    sink = pa.BufferOutputStream()
-    write_taxonomy(sink, table)
-    return bool(sink.getvalue() == pa.py_buffer(path.read_bytes()))
 
 
 def write_taxonomy(sink: Path | pa.NativeFile, table: pa.Table) -> None:

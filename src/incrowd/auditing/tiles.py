@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +12,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from incrowd.auditing.files import check_exactly
+from incrowd.auditing.files import check_contents, check_exactly
 from incrowd.auditing.result import Audit
 from incrowd.auditing.taxonomy import PublishedTree, check_taxonomy, hidden_in
 from incrowd.core.promises import Mosaic, Settings, promised, read_settings
@@ -21,7 +22,7 @@ from incrowd.errors import ClaimError
 from incrowd.release.files.manifest import Versions, read_manifest
 from incrowd.release.files.names import TILE_FILES
 from incrowd.release.files.parts import same_schema
-from incrowd.release.files.records import Label
+from incrowd.release.files.records import Label, is_canonical
 from incrowd.release.files.tiles import (
     TILES_SCHEMA,
     Tile,
@@ -123,10 +124,8 @@ def _read_tiles(path: Path, result: Audit) -> list[Tile]:
         result.require(wrong=not all(contents), problem="tiles.parquet has a tile without a label")
         hidden = hidden_in({text for labels in contents for text, _ in labels})
         result.require(wrong=bool(hidden), problem=f"{hidden:,} labels hold characters that cannot be seen")
-        sink = pa.BufferOutputStream()
-        write_tiles(sink, tiles)
         result.require(
-            wrong=sink.getvalue() != pa.py_buffer(path.read_bytes()),
+            wrong=not is_canonical(path, partial(write_tiles, tiles=tiles)),
             problem="tiles.parquet is not written as its rows are: it holds bytes that are no part of them",
         )
     return tiles
@@ -148,11 +147,7 @@ def _check_release(
     with result.checking("manifest and report follow from the tiles"):
         expected = tile_manifest(settings, manifest.claim.claim, TileCounts.of(tiles), manifest.use)
         files = {"manifest.json": expected.text(), "report.html": tile_page(expected, tiles)}
-        for name, text in files.items():
-            result.require(
-                wrong=(directory / name).read_bytes() != text.encode(),
-                problem=f"{name} is not the one of a release with these tiles and parameters",
-            )
+        check_contents(directory, files, "a release with these tiles and parameters", result)
 
 
 def _check_numbers(tiles: Sequence[Tile], settings: Settings, result: Audit) -> None:

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from incrowd.core.ragged import starts_of
+from incrowd.core.ragged import list_ids, starts_of
 from incrowd.core.types import Bools, Ints32, Ints64, Words64
 
-__all__ = ["Cover", "Labels", "People", "cover_of", "tile_people", "tiles_in_order"]
+__all__ = ["Cover", "Labels", "People", "cover_of", "tiles_in_order"]
 
 
 class People(NamedTuple):
@@ -52,20 +52,12 @@ class Cover(NamedTuple):
     @property
     def unit_of(self) -> Ints64:
         """The unit of each held tile."""
-        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+        return list_ids(self.start)
 
 
 def cover_of(start: Ints64, label: Ints32, labels: int) -> Cover:
     """Return the cover in which every label is a tile of its own."""
     return Cover(start, label.astype(np.int32), np.arange(labels + 1), np.arange(labels, dtype=np.int32))
-
-
-def tile_people(cover: Cover, people: People) -> Ints64:
-    """Count the owners of each tile who count towards k."""
-    owner = people.owner[cover.unit_of].astype(np.int64)
-    held = people.counts[owner]
-    pairs = np.unique(cover.tile[held] * np.int64(len(people.counts)) + owner[held])
-    return np.bincount(pairs // len(people.counts), minlength=len(cover.first) - 1)
 
 
 def tiles_in_order(cover: Cover) -> Cover:

@@ -24,7 +24,8 @@ from incrowd.methods.mosaic.heap import (
 )
 from incrowd.methods.mosaic.held import Held, count_owners, held_of, holds, packed, put_instead
 from incrowd.methods.mosaic.leftover import UNKNOWN, hold_back, marks_for
-from incrowd.methods.mosaic.table import Table, add_to, number_of, pair_word, table_for
+from incrowd.methods.mosaic.piles import Pile, added, empty_pile, with_room
+from incrowd.methods.mosaic.table import Table, add_to, number_of, pair_word, pairs_in, table_for
 
 __all__ = ["join"]
 
@@ -70,13 +71,6 @@ class Beside(NamedTuple):
     to: Ints64
 
 
-class Pile(NamedTuple):
-    """Lists, one after the other, in an array with room for more."""
-
-    value: Ints32
-    used: int
-
-
 def join(cover: Cover, labels: Labels, people: People, k: int, confidence: float) -> tuple[Cover, int]:
     """Join tiles while a pair pays.
 
@@ -111,8 +105,8 @@ def _join(
     held, tiles, beside = held_of(cover), _tiles(cover, labels, k), _beside(cover, k)
     lists = _lists(cover, tiles, people)
     content = Pile(cover.label.copy(), len(cover.label))
-    known, together = _known(tiles, number), _together(cover, tiles, number, confidence)
-    heap, pairs = empty_heap(), Pile(np.empty(1024, np.int32), 0)
+    known, together = _known(tiles, number), _together(cover, tiles, confidence)
+    heap, pairs = empty_heap(), empty_pile(1024)
     for tile in range(number):
         heap, pairs = _meet(heap, pairs, tile, 0, lists, held, tiles, people, beside, k, units)
     marks, step, most_held_back = marks_for(people), 0, 0
@@ -144,7 +138,7 @@ def _join(
             _move(held, _units_of(equal, lists, held, tiles), equal, equal, number)
             tiles.units[equal] = 0
         known = add_to(known, word, number - equal)
-        content, lists = _added(content, _merged(some, others)), _added(lists, holding)
+        content, lists = added(content, _merged(some, others)), added(lists, holding)
         _enter(tiles, number, content, lists, len(holding), count_owners(holding, people), word)
         for one in (younger, older):
             tiles.units[one] -= len(both)
@@ -219,16 +213,9 @@ def _known(tiles: Tiles, number: int) -> Table:
 
 
 @helper
-def _together(cover: Cover, tiles: Tiles, number: int, confidence: float) -> Table:
+def _together(cover: Cover, tiles: Tiles, confidence: float) -> Table:
     """Return how many owners hold each pair of labels in one tile; those who do so in several tiles count in each."""
-    together = table_for(1)
-    if confidence < 1.0:
-        for tile in range(number):
-            for i in range(cover.first[tile], cover.first[tile + 1]):
-                for j in range(i + 1, cover.first[tile + 1]):
-                    word = pair_word(cover.label[i], cover.label[j])
-                    together = add_to(together, word, tiles.people[tile])
-    return together
+    return pairs_in(cover.first, cover.label, tiles.people) if confidence < 1.0 else table_for(1)
 
 
 @helper
@@ -255,7 +242,7 @@ def _meet(
             if score > 0:
                 beside.to[other] = pairs.used
                 heap = push(heap, score, tile, other, pairs.used, beside.units[other], step)
-                pairs = _with_room(pairs, beside.units[other])
+                pairs = with_room(pairs, beside.units[other])
     _list_beside(tile, own, held, beside, pairs)
     for i in range(touched):
         other = beside.touched[i]
@@ -423,24 +410,6 @@ def _move(held: Held, units: Ints32, f: int, g: int, new: int) -> None:
     gone = np.array([f, g], np.int32)
     for unit in units:
         put_instead(held, unit, gone, new)
-
-
-@helper
-def _added(pile: Pile, more: Ints32) -> Pile:
-    """Put a list on a pile; return the pile, which may be a larger one."""
-    larger = _with_room(pile, len(more))
-    larger.value[pile.used : larger.used] = more
-    return larger
-
-
-@helper
-def _with_room(pile: Pile, more: int) -> Pile:
-    """Return a pile with so much more on it, yet to be written."""
-    value, used = pile.value, pile.used + more
-    if used > len(value):
-        value = np.empty(max(used, 2 * len(value)), np.int32)
-        value[: pile.used] = pile.value[: pile.used]
-    return Pile(value, used)
 
 
 @helper

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from incrowd.core.ragged import list_ids, starts_of, take_lists
+from incrowd.core.ragged import count_distinct, list_ids, starts_of, take_lists
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Bools, Ints32, Ints64, Progress, Words64
@@ -136,9 +136,8 @@ def _units(
 ) -> tuple[Units, int]:
     """Sort the units by owner, place their items on the floor, and split those that are too long."""
     people, order = _people(data, tree, k, seed)
-    lengths = np.diff(data.indptr)[order]
-    unit = np.repeat(np.arange(len(order)), lengths)
-    at = np.repeat(data.indptr[order] - starts_of(lengths)[:-1], lengths) + np.arange(len(unit))
+    start, at = take_lists(data.indptr, order)
+    unit = list_ids(start)
     node = floor(
         unit, tree.leaves_of(data.items[at]), tree, people, k, coarsest=coarsest, generalize=generalize
     )
@@ -203,9 +202,9 @@ def _labels(
     number = np.empty(len(nodes), dtype=np.int32)
     number[order] = np.arange(len(nodes), dtype=np.int32)
     label, nodes = number[place], nodes[order].astype(np.int32)
-    owner = people.owner[unit].astype(np.int64)
-    held = np.unique(label[people.counts[owner]] * np.int64(len(people.counts)) + owner[people.counts[owner]])
-    holders = np.bincount(held // len(people.counts), minlength=len(nodes))
+    owner = people.owner[unit]
+    counted = people.counts[owner]
+    holders = count_distinct(label[counted], owner[counted], len(nodes))
     words = np.random.default_rng([1, seed]).integers(0, 2**63, len(nodes), dtype=np.uint64)
     return nodes, label, Labels(tree.first_leaf[nodes], tree.last_leaf[nodes], holders, words)
 
@@ -246,7 +245,7 @@ def _covered(
     if effort == "fast":
         progress(0, 1)
         return join(cover, labels, people, k, confidence)
-    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    threads = os.cpu_count() or 1
     steps = 2 + 2 * REPACKS
     progress(0, steps)
     cover = tiles_in_order(take_rows(cover, labels, people, k, confidence, threads=threads))
@@ -305,7 +304,7 @@ def _tiles(
 
 def _withhold_sure(shown: Bools, cover: Cover, people: People, confidence: float) -> None:
     """Withhold more tiles until those that are left keep to the confidence: each that is withheld takes holders from its labels."""
-    tile_of, owners = list_ids(cover.first), len(people.counts)
+    tile_of, owner_of = list_ids(cover.first), people.owner[cover.unit_of]
     fewer = np.unique(cover.label[~shown[tile_of]]) if confidence < 1 else np.empty(0, np.int32)
     while len(fewer):
         label, fewer = fewer[0], fewer[1:]
@@ -313,9 +312,9 @@ def _withhold_sure(shown: Bools, cover: Cover, people: People, confidence: float
         with_label[tile_of[cover.label == label]] = True
         at = np.flatnonzero((with_label & shown)[cover.tile])
         start, take = take_lists(cover.first, cover.tile[at].astype(np.int64))
-        owner = np.repeat(people.owner[cover.unit_of[at]], np.diff(start))
-        counted = np.unique(cover.label[take] * np.int64(owners) + owner) // owners
-        together = np.bincount(counted, minlength=int(label) + 1)
+        together = count_distinct(
+            cover.label[take], np.repeat(owner_of[at], np.diff(start)), int(cover.label.max()) + 1
+        )
         sure = np.flatnonzero(together > confidence * together[label])
         sure = sure[sure != label]
         with_sure = np.zeros(len(shown), dtype=np.bool_)

@@ -11,7 +11,8 @@ from incrowd.core.ragged import starts_of
 from incrowd.core.types import Bools, Floats, Ints32, Ints64
 from incrowd.kernels.jit import helper, kernel
 from incrowd.methods.mosaic.cover import Cover, Labels, People
-from incrowd.methods.mosaic.table import EMPTY, Table, add_to, number_of, pair_word, place_of, table_for
+from incrowd.methods.mosaic.piles import added, empty_pile, with_room
+from incrowd.methods.mosaic.table import EMPTY, number_of, pair_word, pairs_in, place_of
 
 __all__ = ["repack"]
 
@@ -84,14 +85,13 @@ def _by_last_label(cover: Cover, labels: int) -> tuple[Ints64, Ints32]:
     large = np.flatnonzero(cover.sizes > 1)
     last = cover.label[cover.first[large + 1] - 1]
     order = np.argsort(last, kind="stable")
-    start = np.concatenate(([0], np.cumsum(np.bincount(last, minlength=labels))))
-    return start, large[order].astype(np.int32)
+    return starts_of(np.bincount(last, minlength=labels)), large[order].astype(np.int32)
 
 
 @kernel
 def _values(cover: Cover, units: Cover) -> Floats:
     """Return the worth of each tile: for each pair of its labels 1 and ln(lift), how much oftener than by chance they meet."""
-    pairs = _pairs(cover)
+    pairs = pairs_in(cover.first, cover.label, np.zeros(len(cover.first) - 1, np.int64))
     count = np.zeros(len(units.first) - 1, np.int64)
     for unit in range(len(units.start) - 1):
         for i in range(units.start[unit], units.start[unit + 1]):
@@ -111,17 +111,6 @@ def _values(cover: Cover, units: Cover) -> Floats:
     return np.rint(value * MILLION) / MILLION
 
 
-@helper
-def _pairs(cover: Cover) -> Table:
-    """Return a table of all pairs of labels that are in one tile."""
-    pairs = table_for(1)
-    for tile in range(len(cover.first) - 1):
-        for i in range(cover.first[tile], cover.first[tile + 1]):
-            for j in range(i + 1, cover.first[tile + 1]):
-                pairs = add_to(pairs, pair_word(cover.label[i], cover.label[j]), 0)
-    return pairs
-
-
 @kernel
 def _propose(
     low: int,
@@ -136,8 +125,7 @@ def _propose(
     """Return the units that tiles in hand fit better than those that they hold."""
     better = np.empty(high - low, np.int64)
     first = np.zeros(high - low + 1, np.int64)
-    tile = np.empty(1024, np.int32)
-    found = used = 0
+    tile, found = empty_pile(1024), 0
     has = np.zeros(labels, np.bool_)
     taken = np.full(labels, -1, np.int32)
     for unit in range(low, high):
@@ -157,23 +145,17 @@ def _propose(
         fitting = fitting[np.argsort(-value[fitting], kind="mergesort")][:MOST_FITTING]
         best, best_value = _filled(fitting, cover, value, taken)
         if best_value > now + 1e-6:
-            if used + len(best) > len(tile):
-                larger = np.empty(max(2 * len(tile), used + len(best)), np.int32)
-                larger[:used] = tile[:used]
-                tile = larger
-            tile[used : used + len(best)] = best
-            used += len(best)
+            tile = added(tile, best)
             better[found] = unit
             found += 1
-            first[found] = used
-    return better[:found].copy(), first[: found + 1].copy(), tile[:used].copy()
+            first[found] = tile.used
+    return better[:found].copy(), first[: found + 1].copy(), tile.value[: tile.used].copy()
 
 
 @helper
 def _fitting(own: Ints32, cover: Cover, last_start: Ints64, by_last: Ints32, has: Bools) -> Ints32:
     """Return the tiles of more than one label whose labels a unit all has, in the order of their numbers."""
-    fitting = np.empty(64, np.int32)
-    number = 0
+    fitting = empty_pile(64)
     for a in own:
         for at in range(last_start[a], last_start[a + 1]):
             tile = by_last[at]
@@ -183,15 +165,11 @@ def _fitting(own: Ints32, cover: Cover, last_start: Ints64, by_last: Ints32, has
                     fits = False
                     break
             if fits:
-                if number == len(fitting):
-                    larger = np.empty(2 * number, np.int32)
-                    larger[:number] = fitting
-                    fitting = larger
-                fitting[number] = tile
-                number += 1
-    fitting = fitting[:number]
-    fitting.sort()
-    return fitting
+                fitting = with_room(fitting, 1)
+                fitting.value[fitting.used - 1] = tile
+    found = fitting.value[: fitting.used]
+    found.sort()
+    return found
 
 
 @helper
@@ -365,12 +343,8 @@ def _too_sure(
     too_sure = np.zeros(len(after), np.bool_)
     if confidence == 1.0:
         return too_sure
-    together, has_won = table_for(1), _have_won(cover, start, tile, people)
-    for one in range(len(after)):
-        for i in range(cover.first[one], cover.first[one + 1]):
-            for j in range(i + 1, cover.first[one + 1]):
-                word = pair_word(cover.label[i], cover.label[j])
-                together = add_to(together, word, max(after[one], 0))
+    has_won = _have_won(cover, start, tile, people)
+    together = pairs_in(cover.first, cover.label, np.maximum(after, 0))
     for one in range(len(after)):
         for i in range(cover.first[one], cover.first[one + 1] if has_won[one] else 0):
             for j in range(i + 1, cover.first[one + 1]):

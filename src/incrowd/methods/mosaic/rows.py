@@ -13,6 +13,7 @@ from incrowd.core.types import Ints32, Ints64, Words64
 from incrowd.kernels.jit import helper, kernel
 from incrowd.methods.mosaic.cover import Cover, Labels, People
 from incrowd.methods.mosaic.held import Held, count_owners, holds, packed, put_instead
+from incrowd.methods.mosaic.piles import empty_pile, with_room
 from incrowd.methods.mosaic.table import Table, add_to, number_of, pair_word, table_for
 
 __all__ = ["take_rows"]
@@ -146,7 +147,7 @@ def _best_sets(
     """Return for each long unit the set with the largest area that it shares with its nearest units."""
     room = _room(low, high, held, holders)
     area, first = np.empty(high - low, np.int64), np.zeros(high - low + 1, np.int64)
-    label, found = np.empty(1024, np.int32), 0
+    label, found = empty_pile(1024), 0
     for unit in range(low, high):
         width = _singles(unit, held, holders, room)
         if width < LONG:
@@ -158,19 +159,14 @@ def _best_sets(
             room.mask[other, :words] = np.uint64(0)
         if its_area == 0:
             continue
-        if first[found] + width > len(label):
-            larger = np.empty(max(2 * len(label), first[found] + width), np.int32)
-            larger[: len(label)] = label
-            label = larger
-        to = first[found]
         for i in range(width):
             if (common[i // WORD] >> np.uint64(i % WORD)) & np.uint64(1):
-                label[to] = room.own[i]
-                to += 1
+                label = with_room(label, 1)
+                label.value[label.used - 1] = room.own[i]
         area[found] = its_area
         found += 1
-        first[found] = to
-    return area[:found].copy(), first[: found + 1].copy(), label[: first[found]].copy()
+        first[found] = label.used
+    return area[:found].copy(), first[: found + 1].copy(), label.value[: label.used].copy()
 
 
 @helper

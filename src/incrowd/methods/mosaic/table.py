@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from incrowd.core.types import Ints64, Words64
+from incrowd.core.types import Ints32, Ints64, Words64
 from incrowd.kernels.jit import helper
 
-__all__ = ["EMPTY", "Table", "add_to", "number_of", "pair_word", "place_of", "table_for"]
+__all__ = ["EMPTY", "Table", "add_to", "number_of", "pair_word", "pairs_in", "place_of", "table_for"]
 
 EMPTY = np.uint64(2**64 - 1)
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -77,3 +77,14 @@ def _larger(table: Table) -> Table:
 def pair_word(a: int, b: int) -> np.uint64:
     """Return one word for two labels, whatever their order."""
     return (np.uint64(min(a, b)) << np.uint64(32)) | np.uint64(max(a, b))
+
+
+@helper
+def pairs_in(first: Ints64, label: Ints32, number: Ints64) -> Table:
+    """Return the pairs of labels that are in one tile, with the sum of a number of those tiles; tile t has ``label[first[t]:first[t + 1]]``."""
+    pairs = table_for(1)
+    for tile in range(len(first) - 1):
+        for i in range(first[tile], first[tile + 1]):
+            for j in range(i + 1, first[tile + 1]):
+                pairs = add_to(pairs, pair_word(label[i], label[j]), number[tile])
+    return pairs

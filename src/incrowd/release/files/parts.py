@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from incrowd.core.ragged import list_ids, take_lists
 from incrowd.core.types import Bools, Ints64
 from incrowd.release.files.digest import Digest
-from incrowd.release.files.records import RECORDS_SCHEMA, Record, RecordTable
+from incrowd.release.files.records import RECORDS_SCHEMA, Record, RecordTable, is_canonical
 
 __all__ = ["PART_NAME", "Part", "part_files", "read_part", "runs_in", "same_schema"]
 
@@ -68,7 +68,7 @@ def read_part(path: Path, *, keep: bool = False) -> Part:
             part.last = record
             part.records.append(record)
             part.sizes.append(size)
-        if not part.problems and not _is_canonical(path, part):
+        if not part.problems and not is_canonical(path, RecordTable.of(part.records, part.sizes).write):
             part.problems.append(
                 f"{path.name} is not written as its records are: it holds bytes that are no part of them"
             )
@@ -174,10 +174,3 @@ def _check(number: int, record: Record, part: Part) -> None:
         part.problems.append(
             f"distinct record {number} is out of order: its place could tell where it came from"
         )
-
-
-def _is_canonical(path: Path, part: Part) -> bool:
-    """Tell whether writing the records again gives the very same bytes."""
-    sink = pa.BufferOutputStream()
-    RecordTable.of(part.records, part.sizes).write(sink)
-    return bool(sink.getvalue() == pa.py_buffer(path.read_bytes()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -14,7 +14,17 @@ import pyarrow.parquet as pq
 from incrowd.core.ragged import take_lists
 from incrowd.core.types import Bools, Ints32, Ints64
 
-__all__ = ["LEFT", "RECORDS_SCHEMA", "Label", "Record", "RecordTable", "class_name", "shown", "write_parquet"]
+__all__ = [
+    "LEFT",
+    "RECORDS_SCHEMA",
+    "Label",
+    "Record",
+    "RecordTable",
+    "class_name",
+    "is_canonical",
+    "shown",
+    "write_parquet",
+]
 
 Label = tuple[str, bool]  # a text, and whether it is the very item; else it is a class
 Record = tuple[tuple[Label, ...], tuple[int, ...]]  # labels in order, and how often each is published
@@ -109,6 +119,13 @@ class RecordTable:
     def write(self, sink: Path | pa.NativeFile) -> None:
         """Write the rows in their only form."""
         write_parquet(sink, self.batches(), RECORDS_SCHEMA)
+
+
+def is_canonical(path: Path, write: Callable[[pa.NativeFile], None]) -> bool:
+    """Tell whether writing what was read from a file again gives the very same bytes: it holds nothing else."""
+    sink = pa.BufferOutputStream()
+    write(sink)
+    return bool(sink.getvalue() == pa.py_buffer(path.read_bytes()))
 
 
 def write_parquet(sink: Path | pa.NativeFile, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
