@@ -402,6 +402,33 @@ def test_all_kinds_of_releases_are_confirmed(tmp_path, counts, effort):
         assert call("audit", where).code == 0
 
 
+def test_numbers_that_were_rounded_otherwise_are_found(tmp_path):
+    data = log(3, people=40)
+    release = ic.anonymize(data, ic.balanced(data, 3), k=K, method="mosaic", counts="rounded", seed=5)
+    where = tmp_path / "release"
+    assert release.write(where).confirmed
+    honest = read(where)
+    derive(where, [honest[0]._replace(people=honest[0].people + 1), *honest[1:]])
+    assert "1 tiles have numbers that were not rounded" in problems(where)
+    derive(where, [honest[0]._replace(units=honest[0].units + 5), *honest[1:]])
+    assert problems(where) == ""
+    assert "1 tiles have other numbers than were counted" in problems(where, originals=release.originals)
+    without_seed = audit_tiles(where, originals=release.originals._replace(seed=None))
+    assert "secret seed" in without_seed.unchecked[0]
+
+
+def test_without_a_seed_one_is_drawn_that_nobody_can_guess(tmp_path):
+    data = log(3, people=40)
+    made = [ic.anonymize(data, ic.balanced(data, 3), k=K, method="mosaic") for _ in range(3)]
+    seeds = [release.parameters["seed"] for release in made]
+    assert len(set(seeds)) == 3
+    assert min(seeds) > 2**40
+    assert ic.anonymize(data, ic.balanced(data, 3), k=K, method="partition").parameters["seed"] == 0
+    made[0].write(tmp_path / "release")
+    everything = b"".join(path.read_bytes() for path in (tmp_path / "release").iterdir())
+    assert str(seeds[0]).encode() not in everything
+
+
 def test_nothing_to_publish_is_refused_in_words():
     data = Transactions.from_rows([[f"a{i}"] for i in range(40)])
     with pytest.raises(BadInputError, match="leaves nothing to publish"):

@@ -16,6 +16,7 @@ from incrowd.auditing.files import check_contents, check_exactly
 from incrowd.auditing.result import Audit
 from incrowd.auditing.taxonomy import PublishedTree, check_taxonomy, hidden_in
 from incrowd.core.promises import Mosaic, Settings, promised, read_settings
+from incrowd.core.rounding import ROUNDED_TO, keyed_share, rounded_from
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints64
 from incrowd.errors import ClaimError
@@ -39,17 +40,24 @@ __all__ = ["TileOriginals", "audit_tiles", "nodes_of_tiles"]
 
 DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
 HOLDERS = "how many people hold each tile, and that nobody holds what is not theirs: that takes the private map and the originals"
+ROUNDING = (
+    "whether numbers were rounded as they must be: that takes the secret seed, which the private map has"
+)
 NEARLY = 1e-9
 Measure = Callable[[Sequence[Tile]], UseFigures | None]
 
 
 class TileOriginals(NamedTuple):
-    """What a release of tiles was made from: row r holds the written tiles ``held[start[r]:start[r + 1]]``."""
+    """What a release of tiles was made from: row r holds the written tiles ``held[start[r]:start[r + 1]]``.
+
+    The secret seed, where it is known, says how numbers were rounded.
+    """
 
     transactions: Transactions
     taxonomy: Taxonomy
     start: Ints64
     held: Ints64
+    seed: int | None = None
 
 
 def audit_tiles(
@@ -165,6 +173,14 @@ def _check_numbers(tiles: Sequence[Tile], settings: Settings, result: Audit) -> 
             )
         if own.confidence < 1:
             _check_confidence(tiles, own.confidence, result)
+    else:
+        with result.checking(f"all numbers are {k:,} or some fives more"):
+            wrong = sum(
+                bool((tile.people - k) % ROUNDED_TO or (tile.units - k) % ROUNDED_TO)
+                or tile.units < tile.people
+                for tile in tiles
+            )
+            result.require(wrong=bool(wrong), problem=f"{wrong:,} tiles have numbers that were not rounded")
 
 
 def _check_confidence(tiles: Sequence[Tile], confidence: float, result: Audit) -> None:
@@ -229,14 +245,33 @@ def _check_holders(
         result.require(wrong=bool(rare), problem=f"{rare:,} tiles are held by fewer than {k} people")
     if own.confidence < 1:
         _check_sure(tiles, times, own.confidence, result)
-    if own.counts == "exact":
-        with result.checking("people and units are as many as are said"):
-            wrong = sum(
-                tile.people != people[number]
-                or tile.units != sum(min(own.cap, many) for many in times[number].values())
-                for number, tile in enumerate(tiles)
-            )
-            result.require(wrong=bool(wrong), problem=f"{wrong:,} tiles have other numbers than were counted")
+    units = [sum(min(own.cap, many) for many in times[tile].values()) for tile in range(len(tiles))]
+    _check_counted(tiles, list(zip(people, units, strict=True)), settings, originals.seed, result)
+
+
+def _check_counted(
+    tiles: Sequence[Tile],
+    counted: Sequence[tuple[int, int]],
+    settings: Settings,
+    seed: int | None,
+    result: Audit,
+) -> None:
+    """Compare the published numbers with those that were counted, rounded as the seed says where they are rounded."""
+    assert isinstance(settings.own, Mosaic)  # noqa: S101 - the parameters were read as such
+    is_rounded = settings.own.counts == "rounded"
+    if is_rounded and seed is None:
+        result.unchecked.append(ROUNDING)
+        return
+    with result.checking("people and units are as many as are said"):
+        wrong = 0
+        for tile, numbers in zip(tiles, counted, strict=True):
+            expected = numbers
+            if is_rounded:
+                share = keyed_share(seed or 0, tile.labels)
+                people, units = (rounded_from(settings.common.k, number, share) for number in numbers)
+                expected = people, units
+            wrong += (tile.people, tile.units) != expected
+        result.require(wrong=bool(wrong), problem=f"{wrong:,} tiles have other numbers than were counted")
 
 
 def _check_sure(

@@ -99,7 +99,9 @@ INPUT_OPTIONS = (
         help="Items that the taxonomy lacks: keep (a branch of their own), drop or refuse.  [default: keep for wordnet, refuse for a file]",
     ),
     click.option(
-        "--seed", type=int, default=0, show_default=True, help="For methods that make random choices."
+        "--seed",
+        type=int,
+        help="For methods that make random choices.  [default: 0; for mosaic a secret one, which the private map and --json tell]",
     ),
     click.option(
         "--memory",

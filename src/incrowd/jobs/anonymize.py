@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, get_args
@@ -20,7 +21,9 @@ from incrowd.release.model import Release
 from incrowd.release.tiles import TileRelease
 from incrowd.taxonomy import Attached, Taxonomy, Unlisted, attach
 
-__all__ = ["anonymize", "counted_by", "make_release"]
+__all__ = ["SEED_BITS", "anonymize", "choose_seed", "counted_by", "make_release"]
+
+SEED_BITS = 63
 
 
 def anonymize(
@@ -29,7 +32,7 @@ def anonymize(
     *,
     k: int | None = None,
     method: str = "flock",
-    seed: int = 0,
+    seed: int | None = None,
     unlisted: Unlisted = "refuse",
     distinct: Distinct | None = None,
     progress: Progress | None = None,
@@ -49,7 +52,8 @@ def anonymize(
     method
         A name in :data:`incrowd.METHODS`.
     seed
-        For methods that make random choices: the same seed gives the same bytes.
+        For methods that make random choices: the same seed gives the same bytes. Without it 0, but for mosaic a secret one
+        from the system's source, which ``release.parameters`` has.
     unlisted
         What to do with items that the taxonomy lacks: ``keep``, ``drop`` or ``refuse``. Where differential privacy is
         promised they are kept: a refusal would tell of the data.
@@ -66,7 +70,22 @@ def anonymize(
         check_choice("distinct", distinct, get_args(Distinct))
     needed = None if chosen.is_noisy else _needed_k(k, method)
     attached = attach(transactions, taxonomy, unlisted="keep" if chosen.is_noisy else unlisted)
-    return make_release(attached, chosen, own, k=needed, seed=seed, distinct=distinct, progress=progress)
+    return make_release(
+        attached,
+        chosen,
+        own,
+        k=needed,
+        seed=choose_seed(chosen, seed),
+        distinct=distinct,
+        progress=progress,
+    )
+
+
+def choose_seed(method: Method, given: int | None) -> int:
+    """Return the seed that was given; else one from the system's source where it is secret, and 0 where it is published."""
+    if given is not None:
+        return given
+    return secrets.randbits(SEED_BITS) if method.seed_is_secret else 0
 
 
 def make_release(

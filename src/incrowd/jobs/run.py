@@ -27,6 +27,7 @@ from incrowd.jobs.data import (
 )
 from incrowd.jobs.spec import Job, Options, read_job
 from incrowd.logs.input import Input
+from incrowd.methods.registry import method_named
 from incrowd.release.model import Release
 from incrowd.release.publication import Publication
 from incrowd.release.tiles import TileRelease
@@ -88,7 +89,8 @@ class Outcome:
 
         Beside a list of noisy counts, these are marked as private: the promise does not cover them.
         """
-        release = self.release
+        release, parameters = self.release, self._parameters()
+        secret = {} if "seed" in parameters else {"private": {"seed": release.parameters["seed"]}}
         said = {
             "method": release.method,
             "k": release.claim.k,
@@ -98,12 +100,22 @@ class Outcome:
                 "not_promised": list(release.claim.not_promised),
                 "holds": self.audit.holds,
             },
-            "parameters": dict(release.parameters) if release.is_list else release.settings.spelled,
+            "parameters": parameters,
             "out": str(self.out),
         }
         if not release.is_list:
-            return said | self._numbers()
+            return said | self._numbers() | secret
         return said | {"queries": release.counts.labels, "private": self._numbers()}
+
+    def _parameters(self) -> dict[str, Any]:
+        """Return the parameters as the release has them: without the seed, where it is secret."""
+        release = self.release
+        if release.is_list:
+            return dict(release.parameters)
+        spelled = release.settings.spelled
+        if method_named(release.method).seed_is_secret:
+            del spelled["seed"]
+        return spelled
 
     def _numbers(self) -> dict[str, Any]:
         """Return everything that was counted and measured on the originals."""
@@ -172,7 +184,7 @@ def anonymized(
         job.method,
         job.setting.parameters,
         k=job.k,
-        seed=job.options.seed,
+        seed=job.seed,
         distinct=job.options.distinct,
         progress=progress,
     )

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, get_args
 
 from incrowd.core.claims import Distinct, Kind, check_k
 from incrowd.errors import BadInputError, check_choice
+from incrowd.jobs.anonymize import SEED_BITS, choose_seed
 from incrowd.logs import ITEMS, Unit, format_of, parse_columns, parse_unit
 from incrowd.logs.formats.encoding import UTF8, find_encoding
 from incrowd.methods.registry import METHODS, Method, method_named
@@ -22,7 +23,7 @@ from incrowd.taxonomy import Unlisted
 
 __all__ = ["Job", "Options", "Setting", "check_input", "parse_ks", "parse_methods", "read_job"]
 
-LARGEST_SEED = 2**63 - 1
+LARGEST_SEED = 2**SEED_BITS - 1
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Options:
     encoding: str = UTF8
     unlisted: Unlisted | None = None
     distinct: Distinct | None = None
-    seed: int = 0
+    seed: int | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
     text_forms: Sequence[str] = ()
     private_map: Path | None = None
@@ -86,6 +87,8 @@ class Job:
         How many must share every published record; None for a method that has no k.
     unit, items, columns, encoding
         How the input is read; items is None for the kind that suits the input.
+    seed
+        The seed that was given, or that the method chose.
     """
 
     options: Options
@@ -95,6 +98,7 @@ class Job:
     items: str | None
     columns: Mapping[str, str] | None
     encoding: str
+    seed: int = 0
 
     @property
     def method(self) -> Method:
@@ -128,12 +132,12 @@ def read_job(options: Options) -> Job:
     check_out(options.out, force=options.force)
     if options.private_map is not None:
         check_map(options.private_map, options.out, force=options.force)
-    return replace(job, k=k)
+    return replace(job, k=k, seed=choose_seed(method, options.seed))
 
 
 def check_input(options: Options, settings: Sequence[Setting]) -> Job:
     """Check how the input is read, for one method or several; the job has the first and no k."""
-    _check_seed(options.seed)
+    seed = 0 if options.seed is None else _checked_seed(options.seed)
     if options.items is not None:
         check_choice("items", options.items, ITEMS)
     for name, value, choice in (
@@ -151,15 +155,17 @@ def check_input(options: Options, settings: Sequence[Setting]) -> Job:
         _items_for(options, columns, [setting.method for setting in settings]),
         columns,
         find_encoding(options.encoding),
+        seed,
     )
 
 
-def _check_seed(seed: int) -> None:
+def _checked_seed(seed: int) -> int:
     """Refuse a seed that is no natural number of 63 bits."""
     if seed < 0:
         raise BadInputError(f"seed must be 0 or more (got {seed})")
     if seed > LARGEST_SEED:
         raise BadInputError(f"seed must be at most {LARGEST_SEED} (got {seed})")
+    return seed
 
 
 def _items_for(options: Options, columns: Mapping[str, str] | None, methods: Iterable[Method]) -> str | None:

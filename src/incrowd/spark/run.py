@@ -115,7 +115,7 @@ def _engine(spark: SparkSession, source: str, shard: int, job: Job, clock: Clock
             job.method.name,
             {
                 "k": job.k,
-                "seed": job.options.seed,
+                "seed": job.seed,
                 **own,
                 **choices(job, reading.kind_of_items(job.items), tree),
             },

@@ -10,12 +10,14 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import replace
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from incrowd.core.ragged import count_distinct, list_ids, starts_of, take_lists
+from incrowd.core.rounding import keyed_share, rounded_from
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Bools, Ints32, Ints64, Progress, Words64
@@ -35,7 +37,6 @@ BEST_UP_TO = 5_000_000  # items of units, beyond which the default effort is joi
 REPACKS = 2
 LONGEST = {"user": 1_000, "record": 1_000}
 LONGEST_PART = 50
-ROUNDED_TO = 5
 
 Effort = Literal["fast", "best"]
 Counts = Literal["exact", "rounded"]
@@ -49,6 +50,16 @@ class Units(NamedTuple):
     cover: Cover
     node: Ints32  # of each label
     labels: Labels
+
+
+class Counting(NamedTuple):
+    """How people and units of tiles are counted and published."""
+
+    k: int
+    seed: int
+    confidence: float
+    cap: int
+    counts: Counts
 
 
 def mosaic(
@@ -83,7 +94,7 @@ def mosaic(
     cap
         How often one person counts in a tile's number of units, at most.
     counts
-        Whether numbers are exact or rounded to multiples of 5, up or down at random.
+        Whether numbers are exact or rounded to k, k + 5, k + 10 and so on, up or down at random.
     longest
         Units with more labels than this are split at random. By default 50 for sessions and queries, 1,000 for people and records.
     coarsest
@@ -98,17 +109,8 @@ def mosaic(
     )
     chosen = effort or ("best" if len(units.cover.tile) <= BEST_UP_TO else "fast")
     cover, held_back = _covered(units, k, confidence, chosen, progress or (lambda *_: None))
-    tiles = _tiles(
-        cover,
-        units,
-        transactions,
-        k,
-        seed,
-        confidence=confidence,
-        cap=cap,
-        rounded=counts == "rounded",
-        withheld=withheld,
-    )
+    counting = Counting(k, seed, confidence, cap, counts)
+    tiles = _tiles(cover, units, transactions, taxonomy, counting, withheld)
     note = f"Joined labels with effort {chosen}: no join held back more than {held_back:,} people."
     return replace(tiles, notes=(note,))
 
@@ -264,21 +266,17 @@ def _tiles(
     cover: Cover,
     units: Units,
     data: Transactions,
-    k: int,
-    seed: int,
-    *,
-    confidence: float,
-    cap: int,
-    rounded: bool,
+    tree: Taxonomy,
+    how: Counting,
     withheld: int,
 ) -> Tiles:
     """Count the people and units of every tile, withhold those that nearly everybody holds, and find each row's tiles."""
     cover = tiles_in_order(cover)
     tiles = len(cover.first) - 1
     unit = cover.unit_of
-    people, capped = _counted(cover.tile, units.people.owner[unit], tiles, cap)
+    people, capped = _counted(cover.tile, units.people.owner[unit], tiles, how.cap)
     shown = people <= NEARLY_EVERYBODY * len(units.people.counts)
-    _withhold_sure(shown, cover, units.people, confidence)
+    _withhold_sure(shown, cover, units.people, how.confidence)
     number = np.cumsum(shown) - 1
     visible = shown[cover.tile]
     withheld += int(cover.sizes[cover.tile[~visible]].sum())
@@ -287,15 +285,16 @@ def _tiles(
     sizes = cover.sizes[shown]
     keep = np.repeat(shown, cover.sizes)
     start = starts_of(sizes)
-    if rounded:
-        people, capped = (_rounded(numbers, seed, k) for numbers in (people, capped))
     nodes = units.node[cover.label[keep]]
-    by_node = np.lexsort((nodes, list_ids(start)))
+    nodes = nodes[np.lexsort((nodes, list_ids(start)))]
+    people, capped = people[shown], capped[shown]
+    if how.counts == "rounded":
+        people, capped = _rounded((people, capped), start, nodes, tree, how)
     return Tiles(
         start,
-        nodes[by_node],
-        people[shown],
-        capped[shown],
+        nodes,
+        people,
+        capped,
         starts_of(np.bincount(row, minlength=len(data))),
         tile[order],
         withheld,
@@ -334,9 +333,16 @@ def _counted(tile: Ints32, owner: Ints32, tiles: int, cap: int) -> tuple[Ints64,
     return people, capped
 
 
-def _rounded(numbers: Ints64, seed: int, k: int) -> Ints64:
-    """Round to multiples of 5, up as often as the rest demands, never below k."""
-    chance = np.random.default_rng([2, seed]).random(len(numbers))
-    down = numbers // ROUNDED_TO * ROUNDED_TO
-    up: Bools = chance * ROUNDED_TO < numbers - down
-    return np.maximum(down + ROUNDED_TO * up, -(-k // ROUNDED_TO) * ROUNDED_TO)
+def _rounded(
+    numbers: tuple[Ints64, Ints64], start: Ints64, nodes: Ints32, tree: Taxonomy, how: Counting
+) -> tuple[Ints64, Ints64]:
+    """Round people and units by a keyed hash of what each tile says: it is rounded alike in every release of one seed."""
+    labels = list(zip(tree.labels_of(nodes).to_pylist(), tree.is_leaf[nodes].tolist(), strict=True))
+    shares = [keyed_share(how.seed, labels[first:last]) for first, last in pairwise(start.tolist())]
+    people, units = (
+        np.array(
+            [rounded_from(how.k, *pair) for pair in zip(counted.tolist(), shares, strict=True)], np.int64
+        )
+        for counted in numbers
+    )
+    return people, units
