@@ -72,7 +72,7 @@ INPUT_OPTIONS = (
         "--unit",
         default="user",
         show_default=True,
-        help="What a record stands for: user, or session:GAP as in session:30m.",
+        help="What a record stands for: user, session:GAP as in session:30m, query, day or week (UTC).",
     ),
     click.option(
         "--distinct",

@@ -156,7 +156,7 @@ class Common(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
     k: Annotated[int, msgspec.Meta(ge=2)]
     seed: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-    unit: Annotated[str, msgspec.Meta(pattern=r"^(record|user|session:[0-9]{1,12})\Z")]
+    unit: Annotated[str, msgspec.Meta(pattern=r"^(record|user|query|day|week|session:[0-9]{1,12})\Z")]
     taxonomy: Annotated[str, msgspec.Meta(pattern=_TAXONOMY)]
     items: Literal["nouns", "terms", "queries", "concepts", "raw"] | None = None
     sets: bool | None = None

@@ -108,7 +108,7 @@ class Job:
     @property
     def counts_people(self) -> bool:
         """Whether k counts people of whom one may have several records."""
-        return self.unit.gap is not None and self.options.distinct != "records"
+        return self.unit.is_part and self.options.distinct != "records"
 
 
 def read_job(options: Options) -> Job:
