@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow.parquet as pq
 import pytest
 
 from cli.helpers import call
@@ -51,3 +52,24 @@ def test_a_list_with_noise_protects_people_and_takes_no_parts(log, tmp_path):
     ran = call("anonymize", log, "--out", tmp_path / "out", "--method", "korolova", "--unit", "day")
     assert ran.code == 2
     assert "use --unit user" in ran.err
+
+
+def test_in_a_log_of_two_weeks_an_account_counts_from_its_second_day(log, tmp_path):
+    young = tmp_path / "log.csv"
+    lines = [f"young{i},{i},hardwood floors" for i in range(30)]
+    young.write_text(log.read_text() + "\n".join(lines) + "\n", encoding="utf-8")
+    options = ("--k", 3, "--method", "mosaic", "--unit", "day", "--items", "terms")
+    numbers = {}
+    for aged in (None, 1, 2):
+        out, chosen = tmp_path / f"out{aged}", () if aged is None else ("--set", f"aged={aged}")
+        keep = ("--private-map", tmp_path / f"map{aged}")
+        ran = call("anonymize", young, "--out", out, *options, *chosen, *keep, "--seed", 4, "--json")
+        assert ran.code == 0, ran.err
+        proven = call("audit", out, "--original", young, "--private-map", tmp_path / f"map{aged}")
+        assert proven.code == 0, proven.out
+        assert "The audit confirms" in proven.out
+        assert ("active on at least 2 days" in " ".join(proven.out.split())) == (aged != 1)
+        numbers[aged] = sum(row["people"] for row in pq.read_table(out / "tiles.parquet").to_pylist())
+    assert numbers[None] == numbers[2] <= numbers[1] - 30
+    refused = call("anonymize", young, "--out", tmp_path / "no", *options, "--set", "aged=4")
+    assert "at least 10 k = 30 people who were active on 4 days or more (aged) (found 0)" in refused.err

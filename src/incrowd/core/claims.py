@@ -107,6 +107,8 @@ class Promise(msgspec.Struct, frozen=True):
         as many; None where no queries are published.
     eps, delta
         The parameters of differential privacy.
+    aged
+        Only accounts that were active on at least this many different days count; None where all do.
     """
 
     kind: Kind
@@ -119,6 +121,7 @@ class Promise(msgspec.Struct, frozen=True):
     typed_by: int | None = None
     eps: float | None = None
     delta: float | None = None
+    aged: int | None = None
 
 
 class Claim(Promise, frozen=True):
@@ -141,14 +144,19 @@ class Claim(Promise, frozen=True):
             )
         if self.kind == "k-anonymous tiles":
             return (
-                f"Every distinct tile was held by at least {self.k} different accounts, and nothing published says which tiles "
-                "belong to one person. Someone who knows items of a person may learn that the person holds a tile, and so its "
-                f"other labels, but only tiles that at least {self.least - 1} other accounts also hold."
+                f"Every distinct tile was held by at least {self.k} different accounts{self._active}, and nothing published says "
+                "which tiles belong to one person. Someone who knows items of a person may learn that the person holds a tile, and "
+                f"so its other labels, but only tiles that at least {self.least - 1} other {'such ' if self.aged else ''}accounts "
+                "also hold."
             )
         what = "Every published record is"
         if self.kind == "k^m-anonymity":
             what = f"Any {self.m} published items that occur together are"
         return f"{what} shared by at least {self.k} {self._sharers}.{self._nearness}{self._queries}"
+
+    @property
+    def _active(self) -> str:
+        return "" if self.aged is None else f" that were active on at least {self.aged} different days"
 
     @property
     def _sharers(self) -> str:

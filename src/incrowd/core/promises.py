@@ -132,6 +132,7 @@ class Mosaic(Parameters, frozen=True, forbid_unknown_fields=True):
     coarsest: Share
     generalize: bool
     effort: Literal["fast", "best"] | None
+    aged: Count
 
 
 KINDS: Mapping[str, tuple[Kind, type[Parameters]]] = {
@@ -230,6 +231,7 @@ def promised(settings: Settings, *, distinct: Distinct) -> Claim:
         math.floor(own.eps) if isinstance(own, Ssc) and nearby else None,
         "class" if queries else "owner",
         typed,
+        aged=own.aged if isinstance(own, Mosaic) and own.aged > 1 else None,
     )
 
 

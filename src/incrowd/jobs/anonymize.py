@@ -104,7 +104,9 @@ def make_release(
     extra = _wanted(method, progress=progress, people=transactions.person)
     made = method.run(counted, taxonomy, k=k, seed=seed, **extra, **own)
     if isinstance(made, Tiles):
-        return _tile_release(method, {"k": k, "seed": seed, **own}, transactions, taxonomy, made)
+        return _tile_release(
+            method, {"k": k, "seed": seed, **own, "aged": made.aged}, transactions, taxonomy, made
+        )
     classes = made
     if k is not None and counted.people is not None and _can_be_merged(method, classes):
         classes = with_people(classes, taxonomy, counted.person, k)
