@@ -83,6 +83,8 @@ def show_outcome(outcome: Outcome) -> None:
     )
     console.print(f"Took {outcome.seconds['total']:.2f} s ({seconds}).", style="dim")
     _show_files(console, outcome)
+    if outcome.series is None:
+        console.print("Overlaps with earlier releases were not looked for: --series FILE does.", style="dim")
 
 
 def _show_claim(console: Console, result: Audit) -> None:

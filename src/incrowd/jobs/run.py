@@ -25,6 +25,7 @@ from incrowd.jobs.data import (
     unlisted_by,
     write_rejects,
 )
+from incrowd.jobs.series import in_series
 from incrowd.jobs.spec import Job, Options, read_job
 from incrowd.logs.input import Input
 from incrowd.methods.registry import method_named
@@ -71,6 +72,8 @@ class Outcome:
         Where the lines that could not be read are listed, if there are any.
     seconds, out
         What each step took, and where the release is.
+    series
+        The ledger in which it was recorded; None: overlaps with earlier releases were not looked for.
     """
 
     made: Made
@@ -78,6 +81,7 @@ class Outcome:
     rejects_file: Path | None
     seconds: Mapping[str, float]
     out: Path
+    series: Path | None = None
 
     @property
     def release(self) -> Publication:
@@ -102,6 +106,7 @@ class Outcome:
             },
             "parameters": parameters,
             "out": str(self.out),
+            "series": None if self.series is None else str(self.series),
         }
         if not release.is_list:
             return said | self._numbers() | secret
@@ -153,7 +158,7 @@ def run_on(engine: Engine, job: Job, listener: ProgressListener) -> Outcome:
                 step=clock.step,
                 progress=listener.reading,
             )
-        return Outcome(made, result, rejects_file, clock.seconds, job.options.out)
+        return Outcome(made, result, rejects_file, clock.seconds, job.options.out, job.options.series)
 
 
 @contextmanager
@@ -161,10 +166,12 @@ def local_engine(job: Job, clock: Clock) -> Iterator[Made]:
     """Read, place and group in this process."""
     with open_log(job, clock.listener) as log:
         attached = place_input(job, log, clock, events=job.method.needs_events)
-        load_all([job], clock)
-        clock.step("anonymize")
-        release = anonymized(job, log.kind_of_items(job.items), attached, clock.listener.reading)
-        yield Made(release, attached.listed, attached.unlisted, log, log.summary)
+        items = log.kind_of_items(job.items)
+        with in_series(job, items, attached):
+            load_all([job], clock)
+            clock.step("anonymize")
+            release = anonymized(job, items, attached, clock.listener.reading)
+            yield Made(release, attached.listed, attached.unlisted, log, log.summary)
 
 
 def load_all(jobs: Sequence[Job], clock: Clock) -> None:

@@ -19,6 +19,7 @@ from incrowd.methods.registry import METHODS, Method, method_named
 from incrowd.release.files.exports import check_forms
 from incrowd.release.private_map import check_map
 from incrowd.release.publication import check_out
+from incrowd.release.series import Series, check_series
 from incrowd.taxonomy import Unlisted
 
 __all__ = ["Job", "Options", "Setting", "check_input", "parse_ks", "parse_methods", "read_job"]
@@ -47,6 +48,7 @@ class Options:
     parameters: Mapping[str, str] = field(default_factory=dict)
     text_forms: Sequence[str] = ()
     private_map: Path | None = None
+    series: Path | None = None
     force: bool = False
     memory: str = "4GB"
     keep_rejected: bool = False
@@ -132,7 +134,19 @@ def read_job(options: Options) -> Job:
     check_out(options.out, force=options.force)
     if options.private_map is not None:
         check_map(options.private_map, options.out, force=options.force)
-    return replace(job, k=k, seed=choose_seed(method, options.seed))
+    return replace(job, k=k, seed=_seed_of(options, method))
+
+
+def _seed_of(options: Options, method: Method) -> int:
+    """Return the seed that was given, or the series has, or that the method chooses."""
+    if options.series is None:
+        return choose_seed(method, options.seed)
+    check_series(options.series, options.out)
+    if not method.seed_is_secret:  # it is published, and the series' own never is
+        return choose_seed(method, options.seed)
+    if options.seed is not None:
+        raise BadInputError("--series has a secret seed of its own: drop --seed")
+    return Series(options.series).seed
 
 
 def check_input(options: Options, settings: Sequence[Setting]) -> Job:

@@ -72,6 +72,7 @@ def _check(job: Job) -> None:
     """Refuse what does not work on a cluster, before anything is read."""
     local = {
         f"method {job.method.name}": job.method.name not in METHODS,
+        "--series": job.options.series is not None,
         f"--unit {job.unit}": job.unit.part is not None,
         f"--encoding {job.options.encoding}": job.encoding != UTF8,
     }
