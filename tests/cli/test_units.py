@@ -41,6 +41,24 @@ def test_k_counts_people_and_the_audit_knows_them(log, tmp_path, method, unit, r
     assert again.code == (1 if method == "suppress" else 0), again.out
 
 
+def test_tiles_are_of_people_and_not_of_records(log, tmp_path):
+    options = ("--k", 3, "--method", "mosaic", "--unit", "query", "--distinct", "records")
+    ran = call("anonymize", log, "--out", tmp_path / "out", *options)
+    assert ran.code == 2
+    assert "method mosaic counts people, whatever the unit is: drop --distinct records" in ran.err
+
+
+def test_no_message_tells_the_secret_seed(tmp_path):
+    options = ("--k", 3, "--method", "mosaic", "--unit", "day", "--items", "terms")
+    nothing = ("--set", "coarsest=0", "--set", "cap=1", "--set", "aged=1", "--seed", 8_765_432_123)
+    few = tmp_path / "few.csv"
+    lines = [f"p{person},{person},own{person}" for person in range(40)]
+    few.write_text("\n".join(["user,time,query", *lines]) + "\n", encoding="utf-8")
+    ran = call("anonymize", few, "--out", tmp_path / "out", *options, *nothing)
+    assert "leaves nothing to publish" in ran.err
+    assert "8765432123" not in ran.err
+
+
 def test_records_may_be_counted_with_a_warning(log, tmp_path):
     options = ("--k", 3, "--unit", "query", "--items", "terms", "--distinct", "records")
     ran = call("anonymize", log, "--out", tmp_path / "out", *options)

@@ -193,6 +193,21 @@ def test_a_line_that_was_not_completed_is_removed_and_a_damaged_one_refused(tmp_
             Series(path)
 
 
+@pytest.mark.parametrize("text", ["user,query\nann,b\nbob,cc", "one line", '{"format":"else"'])
+def test_a_file_of_another_kind_is_left_as_it_is(tmp_path, publish, week, text):
+    (tmp_path / "ledger").write_text(text, encoding="utf-8")
+    (tmp_path / "ledger").chmod(0o600)
+    assert "is no series ledger" in refused(publish(week, "one"), tmp_path, "one")
+    assert (tmp_path / "ledger").read_text(encoding="utf-8") == text
+
+
+def test_a_first_line_that_was_not_completed_is_written_anew(tmp_path):
+    for text in ("", '{"format":"incr', '{"format":"incrowd-series/1","seed":12'):
+        (tmp_path / "ledger").write_text(text, encoding="utf-8")
+        (tmp_path / "ledger").chmod(0o600)
+        assert Series(tmp_path / "ledger").seed == Series(tmp_path / "ledger").seed > 2**40
+
+
 def test_a_ledger_that_others_can_read_or_that_is_no_file_is_refused(tmp_path, publish, week):
     Series(tmp_path / "ledger")
     (tmp_path / "ledger").chmod(0o640)

@@ -21,7 +21,7 @@ from incrowd.release.model import Release
 from incrowd.release.tiles import TileRelease
 from incrowd.taxonomy import Attached, Taxonomy, Unlisted, attach
 
-__all__ = ["SEED_BITS", "anonymize", "choose_seed", "counted_by", "make_release"]
+__all__ = ["SEED_BITS", "anonymize", "check_distinct", "choose_seed", "counted_by", "make_release"]
 
 SEED_BITS = 63
 
@@ -66,8 +66,7 @@ def anonymize(
     """
     chosen = method_named(method)
     own = chosen.read_parameters(parameters)
-    if distinct is not None:
-        check_choice("distinct", distinct, get_args(Distinct))
+    check_distinct(chosen, distinct)
     needed = None if chosen.is_noisy else _needed_k(k, method)
     attached = attach(transactions, taxonomy, unlisted="keep" if chosen.is_noisy else unlisted)
     return make_release(
@@ -79,6 +78,16 @@ def anonymize(
         distinct=distinct,
         progress=progress,
     )
+
+
+def check_distinct(method: Method, distinct: str | None) -> None:
+    """Refuse to count anything else than records or people, or records where a method promises something about people alone."""
+    if distinct is not None:
+        check_choice("distinct", distinct, get_args(Distinct))
+    if distinct == "records" and method.promise == "k-anonymous tiles":
+        raise BadInputError(
+            f"method {method.name} counts people, whatever the unit is: drop --distinct records"
+        )
 
 
 def choose_seed(method: Method, given: int | None) -> int:
@@ -125,7 +134,7 @@ def _tile_release(
     """Return a release of tiles; people are counted, whatever the units are."""
     if not len(tiles):
         raise BadInputError(
-            f"method {method.name} leaves nothing to publish with {_spelled(given)}; try others"
+            f"method {method.name} leaves nothing to publish with {_spelled(_without_seed(given))}; try others"
         )
     settings = read_settings(method.name, {**given, "unit": transactions.unit, "taxonomy": "file"})
     return TileRelease(
@@ -156,6 +165,11 @@ def _can_be_merged(method: Method, classes: Classes) -> bool:
     """
     else_published = (classes.texts, classes.alternatives, classes.stands_for)
     return method.promise == "k-anonymity" and all(other is None for other in else_published)
+
+
+def _without_seed(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters without a secret: messages end up in logs that others read."""
+    return {name: value for name, value in given.items() if name != "seed"}
 
 
 def _spelled(parameters: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, get_args
 
 from incrowd.core.claims import Distinct, Kind, check_k
 from incrowd.errors import BadInputError, check_choice
-from incrowd.jobs.anonymize import SEED_BITS, choose_seed
+from incrowd.jobs.anonymize import SEED_BITS, check_distinct, choose_seed
 from incrowd.logs import ITEMS, Unit, format_of, parse_columns, parse_unit
 from incrowd.logs.formats.encoding import UTF8, find_encoding
 from incrowd.methods.registry import METHODS, Method, method_named
@@ -118,6 +118,7 @@ def read_job(options: Options) -> Job:
     method = method_named(options.method)
     setting = Setting(method, method.read_parameters(options.parameters), method.name)
     job = check_input(options, [setting])
+    check_distinct(method, options.distinct)
     if method.is_noisy:
         if options.unit != "user":
             raise BadInputError(

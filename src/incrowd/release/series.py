@@ -35,6 +35,7 @@ SEED_BITS = 63
 FEWEST_ROWS = 100  # long rows, fewer of which do not tell one file of baskets from another
 LONGEST_WAIT = 60.0  # seconds; a line takes a few thousandths
 _PAUSE = 0.01
+_BEGINNING = f'{{"format":"{FORMAT}","seed":'.encode()
 
 State = Literal["begun", "published", "withdrawn"]
 
@@ -161,20 +162,28 @@ class Series:
         """Read all lines; a last one that was not completed is removed, for nothing was done after it."""
         content = _content(handle)
         whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            os.ftruncate(handle, whole)
         lines = content[:whole].splitlines()
-        if not lines:
-            head = _Head("incrowd-series/1", secrets.randbits(SEED_BITS))
-            self._append(handle, head)
-            return _Past(head.seed, {}, {})
         try:
+            if not lines:
+                return self._new(handle, content)
             head = msgspec.json.decode(lines[0], type=_Head)
-            return _past(head.seed, [msgspec.json.decode(line, type=_Line) for line in lines[1:]])
+            past = _past(head.seed, [msgspec.json.decode(line, type=_Line) for line in lines[1:]])
         except (ValueError, KeyError, RecursionError):
             raise BadInputError(
                 f"{self.path} is no series ledger, or a damaged one: give the file that --series made, or a copy of it"
             ) from None
+        if whole < len(content):
+            os.ftruncate(handle, whole)
+        return past
+
+    def _new(self, handle: int, content: bytes) -> _Past:
+        """Write the first line of a file that is empty, or holds the beginning of one and nothing else."""
+        if not _BEGINNING.startswith(content[: len(_BEGINNING)]):
+            raise ValueError
+        os.ftruncate(handle, 0)
+        head = _Head("incrowd-series/1", secrets.randbits(SEED_BITS))
+        self._append(handle, head)
+        return _Past(head.seed, {}, {})
 
     def _append(self, handle: int, line: _Head | _Line) -> None:
         try:
@@ -184,9 +193,7 @@ class Series:
                 text = text[os.write(handle, text) :]
             os.fsync(handle)
         except OSError as error:
-            raise BadInputError(
-                f"series ledger {self.path} cannot be written: {error.strerror}; nothing was published"
-            ) from None
+            raise BadInputError(f"series ledger {self.path} cannot be written: {error.strerror}") from None
 
 
 def check_series(path: Path, out: Path) -> None:
