@@ -2,7 +2,7 @@
 
     python benchmarks/mosaic_attacks.py [--quick] [--data DIR]
 
-Prints six tables as Markdown. The public data is read from ``--data`` (default ``INCROWD_DATA``, else ``../shared/data`` from the
+Prints tables as Markdown. The public data is read from ``--data`` (default ``INCROWD_DATA``, else ``../shared/data`` from the
 project's root): BMS-WebView-1, BMS-WebView-2 and retail, where a record is a person. 1,000 users with ninety-two days of queries are
 made up by ``incrowd synth``; their units are sessions of 30 minutes, their items terms. k = 5 and defaults unless said otherwise; nothing is
 generalized (``balanced:5``).
@@ -13,18 +13,24 @@ hold the known items most often hold in a tile with them. Counted: right guesses
 for people of the release by an attacker who has the raw data of that half.
 
 **Sure rules.** A label that is only ever published in tiles with some other one tells that one for sure. Counted: people who hold
-such a tile.
+such a tile. *Two words*: where two labels are only ever published together in tiles with some third one, they tell it to whoever knows
+both. Counted: people of one half who have all three, and how often the third follows for people of the release and for the other half.
 
 **Planted accounts.** A target has a word that nobody else has. The attacker plants four accounts with that word and a dictionary, the
 500 words of most units, and reads the tiles with the target's word: the target is one of their holders. Counted: which share of the words that the
 target has beside it is read off. *Nine* plants five accounts with the word alone besides, so that `confidence` and the leftover
 rule allow the tile. *Parts* cuts
 the dictionary into units of three words and the target's, so that `longest` does not split them. Accounts are young if they were active on one day.
+*Counting* plants k accounts with the word alone: it is published, and a number above k says that somebody else has it. Counted: targets for whom it does.
 
 **Two releases.** k = 5 and k = 6 of the same data, and a log and the same with a day more (baskets: the last thirtieth), with exact and
 rounded counts of the same seed. A *small difference* is a published label whose number of units differs by 1 to k - 1 between the releases:
 that many units are isolated. Counted: the share of labels with one; for a day more, the share of the day's words that are isolated, and
 of words whose number changed, those whose change cannot be read off exactly.
+
+**Classes.** An item that fewer than k people have is published as a class above it; leaves that are published themselves do not hide it. Of two
+releases, the one with k = 6 has classes for words that the one with k = 5 publishes: what is left of the class when these are subtracted is 1 to 4
+units in some.
 
 **Re-linking.** Two tiles of one person against two tiles of different people: how often does a score rank the former first (0.5 is
 chance)? By the release alone (equal numbers of people), and by what words go together in the world (the control group's raw data), for
@@ -41,7 +47,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import log
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -58,6 +64,8 @@ from public_data import existing, read_options
 __all__ = [
     "Data",
     "Planting",
+    "TwoWords",
+    "counted_out",
     "dominated",
     "known_items",
     "planted",
@@ -229,6 +237,45 @@ def sure_people(release: TileRelease) -> int:
     return len({person[row] for row, own in enumerate(held(release)) if sure & set(own)})
 
 
+class TwoWords(NamedTuple):
+    """People of the release to whom a rule from two words to a third applies; of those who have the two, the share with the third."""
+
+    people: float
+    inside: float
+    control: float
+
+
+def two_word_rules(first: Data, second: Data, release: TileRelease) -> TwoWords:
+    """Follow two words to a third that is in every tile with both: for people of the release, and for others."""
+    third: dict[tuple[str, str], set[str]] = {}
+    for tile in release.published:
+        words = set(words_of(tile))
+        for pair in combinations(sorted(words), 2):
+            third[pair] = third[pair] & words if pair in third else words - set(pair)
+    told: set[str] = set()
+    shares = []
+    for data in (first, second):
+        rows, tried, right = rows_with(data), 0, 0
+        for (a, b), words in third.items():
+            both = rows[a] & rows[b]
+            for word in sorted(words)[:1]:  # one for each pair, or a long tile would count for thousands
+                having = {data.person[row] for row in both & rows[word]}
+                tried += len({data.person[row] for row in both})
+                right += len(having)
+                told |= having if data is first else set()
+        shares.append(right / max(tried, 1))
+    return TwoWords(len(told) / len(first.people), *shares)
+
+
+def rows_with(data: Data) -> Mapping[str, set[int]]:
+    """Return the units of each word."""
+    found: dict[str, set[int]] = defaultdict(set)
+    for row, items in enumerate(data.units):
+        for word in items:
+            found[word].add(row)
+    return found
+
+
 # --- planted accounts ---
 
 
@@ -286,6 +333,20 @@ def find_targets(data: Data, targets: int) -> list[tuple[str, set[str]]]:
     return random.Random(SEED).sample(found, min(targets, len(found)))
 
 
+def counted_out(data: Data, days: int, targets: int = TARGETS, **options: Any) -> float:
+    """Plant k accounts with each target's word alone; return for which share of targets the number says that somebody else has it.
+
+    As many words that nobody else has are planted too: a number above k for one of these would make it a guess.
+    """
+    aimed = [word for word, _ in find_targets(data, targets)]
+    words = [*aimed, *(f"nobody's {number}" for number in range(len(aimed)))]
+    person = [f"planted {account} {word}" for word in words for account in range(K)]
+    release = released(data.with_units([{word} for word in words for _ in range(K)], person, days), **options)
+    more = {word for tile in release.published if tile.people > K for word in words_of(tile)}
+    assert not more & set(words[len(aimed) :])
+    return sum(word in more for word in aimed) / max(len(aimed), 1)
+
+
 # --- two releases ---
 
 
@@ -322,6 +383,76 @@ def a_day_more(data: Data, **how: Any) -> MoreData:
     isolated = sum(1 <= change < K and change == true[word] for word, change in found.items())
     hidden = sum(change != true[word] for word, change in found.items())
     return MoreData(isolated / max(len(true), 1), hidden / max(len(found), 1))
+
+
+# --- classes ---
+
+
+class Hiding(NamedTuple):
+    """Published classes; leaves below one by the tree, and without those that have labels of their own: on average, and at least.
+
+    `rests` are the classes for which the releases with k and k + 1 together leave 1 to k - 1 units.
+    """
+
+    classes: int
+    by_tree: float
+    left: float
+    fewest: int
+    rests: int
+
+
+def node_units(release: TileRelease) -> Counter[int]:
+    """Return the number of units of each published node."""
+    tiles, found = release.tiles, Counter[int]()
+    for tile, (first, last) in enumerate(pairwise(tiles.start.tolist())):
+        for node in tiles.nodes[first:last].tolist():
+            found[node] += int(tiles.units[tile])
+    return found
+
+
+def hiding(release: TileRelease, next_k: TileRelease) -> Hiding:
+    """Look for what hides below classes, and subtract what is published below them with the smaller k."""
+    tree, before, after = release.taxonomy, node_units(release), node_units(next_k)
+    leaves, end = (tree.last_leaf - tree.first_leaf).tolist(), tree.end.tolist()
+    wide, left = [], []
+    for node in sorted(before):
+        if not tree.is_leaf[node]:
+            under = sorted(other for other in before if node < other < end[node])
+            nearest = [other for other in under if not any(above < other < end[above] for above in under)]
+            wide.append(leaves[node])
+            left.append(leaves[node] - sum(leaves[other] for other in nearest))
+    rests = 0
+    for node in after:
+        moved = [other for other in before if node < other < end[node] and other not in after]
+        rest = after[node] - before[node] - sum(before[other] for other in moved)
+        rests += not tree.is_leaf[node] and bool(moved) and 1 <= rest < K
+    many = max(len(wide), 1)
+    return Hiding(len(wide), sum(wide) / many, sum(left) / many, min(left, default=0), rests)
+
+
+def print_classes(users: int) -> None:
+    """Generalize the nouns of made-up users by WordNet."""
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "log.tsv"
+        write_log(path, users=users)
+        with ic.read_log(path) as log_:
+            rows = log_.transactions(unit="session:30m", items="nouns")
+    tree = ic.wordnet(rows)
+    how = {"method": "mosaic", "seed": SEED, "cap": 10**6, "unlisted": "keep", "effort": "fast"}
+    first, second = (ic.anonymize(rows, tree, k=k, **how) for k in (K, K + 1))
+    found = hiding(first, second)
+    head = (
+        "classes",
+        "leaves by the tree",
+        "leaves that hide an item",
+        "fewest",
+        "with a rest of 1 to 4 units, k = 5 and 6",
+    )
+    show(
+        "Classes (nouns of synth users, WordNet)",
+        head,
+        [(found.classes, f"{found.by_tree:.1f}", f"{found.left:.1f}", found.fewest, found.rests)],
+    )
 
 
 # --- re-linking ---
@@ -490,6 +621,15 @@ def print_everything(everything: Sequence[Data]) -> None:
             for data in everything
         ),
     )
+    show(
+        "Rules from two words",
+        ("data", "people with one", "right, in the release", "right, control group"),
+        (
+            (data.name, *two_word_rules(*halves, released(halves[0])))
+            for data in everything
+            for halves in [data.halves()]
+        ),
+    )
     show("Planted accounts", ("data", "planted", "against", "words read off"), _planted_rows(everything))
     show(
         "Two releases",
@@ -540,6 +680,10 @@ def _planted_rows(everything: Sequence[Data]) -> Iterable[Sequence[object]]:
             ]
         for what, against, how, options in tried:
             yield data.name, what, against, planted(data, how, **options)
+        yield data.name, "counting", "exact counts", counted_out(data, 9)
+        yield data.name, "counting", "counts=rounded", counted_out(data, 9, counts="rounded")
+        if data.days is not None:
+            yield data.name, "counting, young", "all (defaults)", counted_out(data, 1)
 
 
 def _two_row(data: Data) -> Sequence[object]:
@@ -558,6 +702,7 @@ def _two_row(data: Data) -> Sequence[object]:
 def main() -> None:
     options = read_options(__doc__)
     most = QUICK_BASKETS if options.quick else None
+    print_classes(QUICK_USERS if options.quick else USERS)
     print_everything(
         [
             make_up(QUICK_USERS if options.quick else USERS),

@@ -47,6 +47,25 @@ def test_four_planted_accounts_read_a_target_s_words_and_confidence_stops_them(a
     assert attacks.planted(data, nine, 1, longest=5) <= 0.25
 
 
+def test_planted_accounts_count_who_else_has_a_word(attacks):
+    """Exact numbers say it, rounded ones now and then (they go up with a chance of 1 in 5), and young accounts publish nothing."""
+    units = random_units()
+    for row in range(1, 40):
+        units[row].append(f"secret{row}")
+    data = people_with(attacks, units, [5] * 90, unit="session:1800")
+    assert attacks.counted_out(data, 2, 40) == 1
+    assert 0 < attacks.counted_out(data, 2, 40, counts="rounded") < 0.5
+    assert attacks.counted_out(data, 1, 40) == 0
+
+
+def test_two_words_tell_a_third_of_people_who_are_not_in_the_release_too(attacks):
+    data = people_with(attacks, [["a", "b", "c"]] * 100 + [["a"], ["b"], ["c"]] * 40)
+    halves = data.halves()
+    found = attacks.two_word_rules(*halves, attacks.released(halves[0]))
+    assert found.people > 0.3
+    assert found.inside == found.control == 1
+
+
 def test_young_accounts_read_nothing_and_old_ones_do(attacks):
     """What `aged` does is to make planted accounts dearer: k - 1 that are old enough undo any promise about k."""
     data = people_with(attacks, random_units(), [5] * 90, unit="session:1800")
