@@ -15,8 +15,9 @@ from incrowd.jobs.anonymize import counted_by
 from incrowd.jobs.clock import Clock, ProgressListener
 from incrowd.jobs.data import attach_items, check_left, knowledge_for, rejects_named
 from incrowd.jobs.run import Made, Outcome, choices, run_on
-from incrowd.jobs.spec import Job, Options, read_job
+from incrowd.jobs.spec import Job, Options, read_job, settled
 from incrowd.kernels.arrays import tree_arrays
+from incrowd.logs import Unit
 from incrowd.logs.formats.encoding import UTF8
 from incrowd.spark.flock.method import check_shard, flock_on_spark
 from incrowd.spark.partition.method import partition_on_spark
@@ -102,6 +103,7 @@ def _engine(spark: SparkSession, source: str, shard: int, job: Job, clock: Clock
             columns=job.columns,
             keep_rejected=job.options.keep_rejected,
         )
+        job = settled(job, reading)
         with rejects_named(job, reading):
             if job.options.private_map is not None and reading.is_baskets and len(reading.found.files) > 1:
                 raise BadInputError(
@@ -129,7 +131,7 @@ def _engine(spark: SparkSession, source: str, shard: int, job: Job, clock: Clock
             "people" if job.counts_people else "records",
             found.notes,
         )
-        yield Made(release, attached.listed, attached.unlisted, reading, gathered.summary)
+        yield Made(release, attached.listed, attached.unlisted, reading, gathered.summary, job.chosen)
 
 
 def _grouped(job: Job, work: Work, rows: DataFrame, tree: Taxonomy, shard: int) -> WithPeople:
@@ -148,7 +150,7 @@ def _placed(
     clock.step("items")
     items = reading.kind_of_items(job.items)
     knowledge = knowledge_for(job, items)
-    gathered = gather(work, reading, job.unit, items, knowledge, bags=not job.options.sets)
+    gathered = gather(work, reading, job.unit or Unit(), items, knowledge, bags=not job.options.sets)
     check_left(reading, gathered.summary)
     clock.step("taxonomy")
     attached = attach_items(job, items, gathered.without_rows)
