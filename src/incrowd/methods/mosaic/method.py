@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from incrowd.core.ragged import count_distinct, list_ids, starts_of, take_lists
+from incrowd.core.ragged import count_distinct, distinct, list_ids, starts_of, take_lists
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Bools, Ints32, Ints64, Progress, Words64
@@ -189,7 +189,8 @@ def _hash_order(names: list[str], seed: int) -> Ints32:
 
 def _distinct(unit: Ints64, node: Ints32, nodes: int) -> tuple[Ints64, Ints32]:
     """Return the pairs once each: two items of a unit that are published at one node are one label."""
-    pairs = np.unique(unit * nodes + node)
+    words: Ints64 = unit * nodes + node
+    pairs = distinct(words)
     return pairs // nodes, (pairs % nodes).astype(np.int32)
 
 
@@ -197,11 +198,11 @@ def _labels(
     unit: Ints64, node: Ints32, tree: Taxonomy, people: People, seed: int
 ) -> tuple[Ints32, Ints32, Labels]:
     """Return the published nodes, numbered from the one that most units have; each occurrence's number; and what is known of them."""
-    nodes, place, units = np.unique(node, return_inverse=True, return_counts=True)
-    order = np.argsort(-units, kind="stable")
-    number = np.empty(len(nodes), dtype=np.int32)
-    number[order] = np.arange(len(nodes), dtype=np.int32)
-    label, nodes = number[place], nodes[order].astype(np.int32)
+    units = np.bincount(node, minlength=len(tree))
+    nodes = np.argsort(-units, kind="stable")[: np.count_nonzero(units)].astype(np.int32)
+    number = np.empty(len(tree), dtype=np.int32)
+    number[nodes] = np.arange(len(nodes), dtype=np.int32)
+    label = number[node]
     owner = people.owner[unit]
     counted = people.counts[owner]
     holders = count_distinct(label[counted], owner[counted], len(nodes))

@@ -152,7 +152,12 @@ def _propose(
             better[found], gain[found] = unit, int(np.rint(MILLION * (best_value - now)))
             found += 1
             first[found] = tile.used
-    return better[:found].copy(), gain[:found].copy(), first[: found + 1].copy(), tile.value[: tile.used].copy()
+    return (
+        better[:found].copy(),
+        gain[:found].copy(),
+        first[: found + 1].copy(),
+        tile.value[: tile.used].copy(),
+    )
 
 
 @helper
