@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from incrowd.core.classes import WITHHELD, Classes
-from incrowd.core.ragged import list_ids, take_lists
+from incrowd.core.ragged import starts_of, take_lists
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints64
 from incrowd.spark.bags import rows_of
@@ -53,7 +53,7 @@ def collect(
     """
     if rows.agg(f.sum(f.size("leaf"))).collect()[0][0] > MOST_ENTRIES:
         return None
-    own, said = (frame.orderBy("row").toArrow().combine_chunks() for frame in (rows, published))
+    own, said = (frame.toArrow().combine_chunks() for frame in (rows, published.orderBy("row")))
     return Collected(_transactions(own, taxonomy, empty, number), _classes(said, number))
 
 
@@ -68,7 +68,7 @@ def collect_units(work: Work, gathered: Gathered, attached: Attached) -> Transac
         Who has which items, and the tree with transactions that have its vocabulary and no rows.
     """
     number = gathered.summary["units"]
-    own = work.here("rows", ["row", "leaf", "times"]).sort_by("row").combine_chunks()
+    own = work.here("rows", ["row", "leaf", "times"]).combine_chunks()
     bags = _transactions(own, attached.taxonomy, attached.transactions, number)
     del own  # the names take as much again
     names = [name for name in ("owner", "user") if name in gathered.units.columns]
@@ -86,14 +86,14 @@ def _in_place(names: pa.ChunkedArray, row: Ints64, rows: int) -> pa.Array:
 
 
 def _transactions(own: pa.Table, taxonomy: Taxonomy, empty: Transactions, rows: int) -> Transactions:
-    """Return the rows with an item in place of each leaf: which of several on one leaf makes no difference."""
+    """Return the rows, in their order, with an item in place of each leaf: which of several on one leaf makes no difference."""
     assert taxonomy.item_leaf is not None  # noqa: S101 - the tree is attached to the items
     item_of_leaf = np.zeros(taxonomy.leaf_count, dtype=np.int32)
     item_of_leaf[taxonomy.item_leaf] = np.arange(len(taxonomy.item_leaf), dtype=np.int32)
     bags = rows_of(own["leaf"].chunk(0), own["times"].chunk(0))
-    row, item = np.array(own["row"])[list_ids(bags.start)], item_of_leaf[bags.leaf]
-    order = np.lexsort((item, row))
-    indptr = np.searchsorted(row, np.arange(rows + 1)).astype(np.int64)
+    row, item = np.repeat(np.array(own["row"]), np.diff(bags.start)), item_of_leaf[bags.leaf]
+    order = np.argsort(row * len(empty.vocabulary) + item)
+    indptr = starts_of(np.bincount(row, minlength=rows))
     return replace(
         empty,
         indptr=indptr,
