@@ -34,7 +34,14 @@ TAXONOMY = "milk\tdrink\nbeer\talcohol\nwine\talcohol\nalcohol\tdrink\ndrink\tgo
 
 def published(directory, source, *options):
     ran = call(
-        "anonymize", source, "--out", directory / "release", "--private-map", directory / "map", *options
+        "anonymize",
+        "--method=flock",
+        source,
+        "--out",
+        directory / "release",
+        "--private-map",
+        directory / "map",
+        *options,
     )
     assert ran.code == 0, ran.err
     return directory

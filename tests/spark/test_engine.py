@@ -170,7 +170,7 @@ def test_a_private_map_of_several_files_of_baskets_is_refused(tmp_path):
     (tmp_path / "baskets").mkdir()
     for name in ("a.dat", "b.dat"):
         (tmp_path / "baskets" / name).write_text("1 2\n1 3\n2 3\n", encoding="utf-8")
-    job = Options(tmp_path / "baskets", tmp_path / "out", 2, private_map=tmp_path / "map")
+    job = Options(tmp_path / "baskets", tmp_path / "out", 2, "flock", private_map=tmp_path / "map")
     with pytest.raises(BadInputError, match="give one file, or drop --private-map"):
         run_spark_job(job, Quiet())
     assert [one.name for one in tmp_path.iterdir()] == ["baskets"]
@@ -244,7 +244,7 @@ def test_k_sessions_of_fewer_people_are_not_enough(tmp_path):
     lines = (f"u{row % 2},{10_000 * row},dog" for row in range(8))
     path.write_text("\n".join(["user,time,query", *lines]) + "\n", encoding="utf-8")
     with pytest.raises(BadInputError, match="k must be at most 2, the number of people who have anything"):
-        run_spark_job(Options(path, tmp_path / "out", 3, unit="session:30m"), Quiet())
+        run_spark_job(Options(path, tmp_path / "out", 3, "flock", unit="session:30m"), Quiet())
     assert not (tmp_path / "out").exists()
 
 
@@ -263,7 +263,7 @@ def test_text_in_another_encoding_is_refused_with_likely_ones(tmp_path):
         ("user,query\n" + "".join(f"{u},cr\u00e8me br\u00fbl\u00e9e\n" for u in range(9))).encode("latin-1")
     )
     with pytest.raises(BadInputError, match=r"log.csv is not UTF-8: .* \(likely latin-1, cp1252\)"):
-        run_spark_job(Options(path, out, 2), Quiet())
+        run_spark_job(Options(path, out, 2, "flock"), Quiet())
     assert not out.exists()
 
 

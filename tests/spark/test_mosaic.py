@@ -66,8 +66,9 @@ def test_sessions_of_terms_and_a_giant_person(log, tmp_path):
 @pytest.mark.usefixtures("spark")
 def test_people_with_nouns_that_wordnet_knows(log, tmp_path):
     found, _ = on_both(
-        log, tmp_path, method="mosaic", k=2, unlisted="drop", sets=True, parameters={"counts": "rounded"}
-    )
+        log, tmp_path, method="mosaic", k=2, unit="user", items="nouns", unlisted="drop", sets=True,
+        parameters={"counts": "rounded"},
+    )  # fmt: skip
     assert found["items"]["unlisted"] > 0
 
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["ALL", "TAXONOMY"]
 
 DEMO_USERS = 2_000
-DEMO_K = 5
 
 
 @click.command(short_help="Make an audited release of a log or basket file.")
@@ -37,9 +36,10 @@ DEMO_K = 5
 @click.option(
     "--k",
     metavar="INTEGER",
-    help="How many must share every published record, at least 2. All methods but korolova need it.",
+    help="How many people must share whatever is published, at least 2; korolova has none.  [default: 5]",
 )
-@click.option("--method", default="flock", show_default=True, help="See 'incrowd methods'.")
+@click.option("--goal", help="What the release is for: words, queries or people.  [default: words]")
+@click.option("--method", help="A method by name, see 'incrowd methods'.  [default: the goal's]")
 @input_options
 @click.option(
     "--set",
@@ -75,15 +75,19 @@ def anonymize(
 ) -> None:
     """Make an audited release of INPUT in the directory --out.
 
+    What you do not say is chosen by what INPUT is and told: of a query log, the words of each session as tiles (method
+    mosaic), of baskets their items, each tile held by 5 people. --goal queries does the same with whole queries; --goal people
+    publishes every person as one record, generalized until k share it (method flock).
+
     INPUT is a query log (AOL, Excite, CSV, TSV, JSON lines, Parquet) or a file of baskets (.dat), plain or
     compressed with gzip or zstd. Lines that cannot be read are counted and listed in rejects.jsonl next to
     the release.
 
     \b
     Examples:
-      incrowd anonymize aol.tsv.gz --out release --k 5
-      incrowd anonymize baskets.dat --out release --k 10 --taxonomy balanced:5
-      incrowd anonymize log.csv --out release --k 5 --columns user=who,query=text --items terms
+      incrowd anonymize aol.tsv.gz --out release
+      incrowd anonymize baskets.dat --out release --k 10 --goal people
+      incrowd anonymize log.csv --out release --k 5 --columns user=who,query=text,time=when
     """  # noqa: D301 - click needs this character
     from incrowd.cli.progress import ProgressBars
     from incrowd.cli.terminal import show_outcome
@@ -136,11 +140,12 @@ def demo(out: Path, as_json: bool) -> None:  # noqa: FBT001
     with private_directory() as scratch, ProgressBars() as progress:
         log = scratch / "sample.tsv"
         write_log(log, users=DEMO_USERS, seed=1, people="all")
-        outcome = run_job(Options(log, out, DEMO_K, force=is_release(out)), progress)
+        outcome = run_job(Options(log, out, force=is_release(out)), progress)
+        whole = run_job(Options(log, scratch / "people", goal="people", items="terms"), progress)
     if as_json:
         print_json(outcome.as_dict())
     else:
-        show_demo(outcome)
+        show_demo(outcome, whole.release.measures["loss"]["kept_exactly"])
 
 
 @click.command(short_help="Recount a release from its files.")
@@ -294,7 +299,7 @@ def show(directory: Path, wanted: str | None, top: int, as_json: bool) -> None: 
 @click.command(short_help="List the methods, their promises and parameters.")
 @json_option
 def methods(as_json: bool) -> None:  # noqa: FBT001
-    """List the methods, their promises and the parameters that --set takes."""
+    """List the methods by the goal that they serve, with their promises and the parameters that --set takes."""
     from incrowd.cli.terminal import show_methods
     from incrowd.methods.registry import METHODS
 

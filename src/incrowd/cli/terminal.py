@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from incrowd.errors import BadInputError
+from incrowd.methods.registry import GOALS
 from incrowd.release.files.records import class_name, shown
 from incrowd.release.files.tiles import TileManifest
 from incrowd.release.tiles import TileRelease
@@ -61,12 +62,17 @@ MEANS = {
 EXAMPLES = 5
 LISTED = 10
 EXAMPLE_ITEMS = 8
+METHOD_WIDTH = 16
 
 
 def show_outcome(outcome: Outcome) -> None:
     """Show the outcome of a job: the promise and what it does not cover, the numbers, the files."""
     console = plain_console()
     release, result = outcome.release, outcome.audit
+    if outcome.made.chosen:
+        console.print(
+            f"Chosen, as nothing else was said: {' '.join(outcome.made.chosen)}. Other questions: {_other_goals(release.method)}.\n"
+        )
     _show_claim(console, result)
     console.print()
     if release.is_list:
@@ -84,21 +90,34 @@ def show_outcome(outcome: Outcome) -> None:
     _show_files(console, outcome)
 
 
+def _other_goals(method: str) -> str:
+    """Return the goals that lead elsewhere than to a method with its own defaults."""
+    return ", ".join(
+        f"--goal {name}" for name, goal in GOALS.items() if goal.items is not None or goal.method != method
+    )
+
+
 def _show_claim(console: Console, result: Audit) -> None:
     """Show the verdict, and every caveat as plainly as the promise."""
     console.print(_verdict(result))
     console.print(_bullets(result.claim.not_promised))
 
 
-def show_demo(outcome: Outcome) -> None:
-    """Show the outcome of the demo, some of its records, and what to do next."""
+def show_demo(outcome: Outcome, of_whole_people: float) -> None:
+    """Show the outcome of the demo, some of its tiles, what whole people would have kept, and what to do next."""
     show_outcome(outcome)
     console = plain_console()
     console.print()
-    console.print(_examples_table(outcome.out))
-    console.print()
-    console.print("Next: open the report in a browser, or try it on your own log:")
-    console.print("  incrowd anonymize YOUR_LOG --out release --k 5", style="bold")
+    console.print(_tiles_table(outcome.out))
+    kept = outcome.release.measures["use"]["kept_exactly"]
+    console.print(
+        f"\nThese tiles keep {share(kept)} of the words as they were typed. "
+        f"Whole people, each as one record (--goal people), would have kept {share(of_whole_people)}.",
+        soft_wrap=True,
+    )
+    console.print("\nNext: open the report in a browser, search the tiles, or try it on your own log:")
+    console.print(f"  incrowd show {outcome.out} --with school", style="bold", soft_wrap=True)
+    console.print("  incrowd anonymize YOUR_LOG --out release", style="bold")
 
 
 def show_audit(result: Audit) -> None:
@@ -137,24 +156,34 @@ def show_tiles(
     directory: Path, manifest: TileManifest, *, wanted: str | None = None, top: int = LISTED
 ) -> None:
     """Show what a manifest of tiles states, and the tiles that most people hold, or those with a word."""
-    console = plain_console()
+    console, tiles = plain_console(), _tiles_table(directory, wanted, top)
+    _show_said(console, manifest.claim.in_words, manifest.claim.not_promised)
+    console.print()
+    console.print(_use_table(msgspec.to_builtins(manifest.use)))
+    console.print()
+    console.print(tiles)
+    _show_account(console, manifest.account)
+
+
+def _tiles_table(directory: Path, wanted: str | None = None, top: int = LISTED) -> Table:
+    """Return the tiles that most people hold, or those with a word."""
     try:
         rows = pq.read_table(directory / "tiles.parquet").to_pylist()
     except (OSError, pa.ArrowException):
         raise BadInputError(
             f"{directory}: tiles.parquet is missing or damaged; see 'incrowd audit'"
         ) from None
-    _show_said(console, manifest.claim.in_words, manifest.claim.not_promised)
-    console.print()
-    console.print(_use_table(msgspec.to_builtins(manifest.use)))
-    console.print()
     found = [row for row in rows if wanted is None or wanted in row["items"]]
     if wanted is None:  # single items are the rest
         found = [row for row in rows if len(row["items"]) > 1] or rows
     largest = sorted(found, key=lambda row: (-row["people"] * len(row["items"]), row["items"]))
     about = f"with {visible(wanted)}" if wanted else "of several labels that most people hold"
     table = Table(
-        box=None, pad_edge=False, title=f"Of {len(found):,} tiles, those {about}", title_justify="left"
+        box=None,
+        pad_edge=False,
+        min_width=64,
+        title=f"Of {len(found):,} tiles, those {about}",
+        title_justify="left",
     )
     table.add_column("people", justify="right", style="bold")
     table.add_column("units", justify="right")
@@ -162,8 +191,7 @@ def show_tiles(
     for row in largest[:top]:
         labels = zip(row["items"], row["exact"], strict=True)
         table.add_row(f"{row['people']:,}", f"{row['units']:,}", Text(visible(", ".join(map(shown, labels)))))
-    console.print(table)
-    _show_account(console, manifest.account)
+    return table
 
 
 def show_list(directory: Path, manifest: ListManifest) -> None:
@@ -208,16 +236,31 @@ def _show_account(console: Console, account: Sequence[str]) -> None:
 
 
 def show_methods(described: Sequence[Mapping[str, Any]]) -> None:
-    """List the methods."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("method", no_wrap=True)
-    for title in ("promise", "what it is for, and how", "parameters (--set)"):
-        table.add_column(title, overflow="fold")
+    """List the methods, by the question that they answer; those that are only there to be compared with come last."""
+    console = plain_console()
+    for name, goal in GOALS.items():
+        items = f" --items {goal.items}" if goal.items else ""
+        console.print(f"--goal {name}: {goal.question}", style="bold")
+        console.print(f"It chooses {goal.method}{items}.\n")
+        console.print(
+            _methods_table([one for one in described if (one["goal"], one["use"]) == (name, "publishing")])
+        )
+    console.print("Only to compare with:", style="bold")
+    console.print(_methods_table([one for one in described if one["use"] == "comparison"]))
+
+
+def _methods_table(described: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False, expand=True)
+    table.add_column("method", no_wrap=True, width=METHOD_WIDTH)
+    for title, ratio in (("promise", 3), ("what it is for, and how", 5), ("parameters (--set)", 5)):
+        table.add_column(title, overflow="fold", ratio=ratio)
     for method in described:
-        name = f"{method['name']}\nfor {method['use']}"
         words = f"{method['purpose']} {method['summary']}"
-        table.add_row(name, method["promise"], words, "\n".join(method["parameters"]))
-    plain_console().print(table)
+        table.add_row(
+            method["name"], method["promise"], words, "\n".join(method["parameters"]), end_section=True
+        )
+        table.add_row()
+    return table
 
 
 def show_shape(shape: Mapping[str, Any]) -> None:

@@ -17,7 +17,7 @@ from incrowd.jobs.anonymize import counted_by, make_release
 from incrowd.jobs.clock import Clock, ProgressListener
 from incrowd.jobs.spec import Job
 from incrowd.kernels.jit import is_compiled, note_compiled
-from incrowd.logs import Log, read_log, rejects
+from incrowd.logs import Log, Unit, read_log, rejects
 from incrowd.logs.input import Input
 from incrowd.metrics.patterns import Pattern, measure_patterns
 from incrowd.taxonomy import Attached, Taxonomy, Unlisted, attach, open_taxonomy
@@ -66,7 +66,7 @@ def _place(job: Job, log: Log, clock: Clock, *, events: bool) -> Attached:
     clock.step("items")
     items = log.kind_of_items(job.items)
     transactions = log.transactions(
-        unit=job.unit,
+        unit=job.unit or Unit(),
         items=items,
         bags=not job.options.sets,
         knowledge=knowledge_for(job, items),

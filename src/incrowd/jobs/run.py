@@ -25,7 +25,7 @@ from incrowd.jobs.data import (
     unlisted_by,
     write_rejects,
 )
-from incrowd.jobs.spec import Job, Options, read_job
+from incrowd.jobs.spec import Job, Options, read_job, settled
 from incrowd.logs.input import Input
 from incrowd.release.model import Release
 from incrowd.release.publication import Publication
@@ -46,6 +46,8 @@ class Made(NamedTuple):
         How many distinct items the taxonomy has and lacks.
     read, summary
         The input, and what was counted on the way to the records.
+    chosen
+        Options that were chosen because nothing was said.
     """
 
     release: Publication
@@ -53,6 +55,7 @@ class Made(NamedTuple):
     unlisted: int
     read: Input
     summary: Mapping[str, int]
+    chosen: Sequence[str] = ()
 
 
 Engine = Callable[[Job, Clock], AbstractContextManager[Made]]
@@ -100,6 +103,7 @@ class Outcome:
             },
             "parameters": dict(release.parameters) if release.is_list else release.settings.spelled,
             "out": str(self.out),
+            "chosen": list(self.made.chosen),
         }
         if not release.is_list:
             return said | self._numbers()
@@ -148,11 +152,12 @@ def run_on(engine: Engine, job: Job, listener: ProgressListener) -> Outcome:
 def local_engine(job: Job, clock: Clock) -> Iterator[Made]:
     """Read, place and group in this process."""
     with open_log(job, clock.listener) as log:
+        job = settled(job, log)
         attached = place_input(job, log, clock, events=job.method.needs_events)
         load_all([job], clock)
         clock.step("anonymize")
-        release = anonymized(job, log.kind_of_items(job.items), attached, clock.listener.reading)
-        yield Made(release, attached.listed, attached.unlisted, log, log.summary)
+        release = anonymized(job, str(job.items), attached, clock.listener.reading)
+        yield Made(release, attached.listed, attached.unlisted, log, log.summary, job.chosen)
 
 
 def load_all(jobs: Sequence[Job], clock: Clock) -> None:

@@ -14,15 +14,18 @@ from incrowd.core.claims import Distinct, Kind, check_k
 from incrowd.errors import BadInputError, check_choice
 from incrowd.logs import ITEMS, Unit, format_of, parse_columns, parse_unit
 from incrowd.logs.formats.encoding import UTF8, find_encoding
-from incrowd.methods.registry import METHODS, Method, method_named
+from incrowd.logs.input import Input
+from incrowd.methods.registry import GOALS, METHODS, Method, method_named
 from incrowd.release.files.exports import check_forms
 from incrowd.release.private_map import check_map
 from incrowd.release.publication import check_out
 from incrowd.taxonomy import Unlisted
 
-__all__ = ["Job", "Options", "Setting", "check_input", "parse_ks", "parse_methods", "read_job"]
+__all__ = ["Job", "Options", "Setting", "check_input", "parse_ks", "parse_methods", "read_job", "settled"]
 
 LARGEST_SEED = 2**63 - 1
+DEFAULT_GOAL = "words"
+DEFAULT_K = 5
 
 
 @dataclass(frozen=True)
@@ -32,10 +35,11 @@ class Options:
     input: Path
     out: Path
     k: int | str | None = None
-    method: str = "flock"
+    method: str | None = None
+    goal: str | None = None
     taxonomy: str | None = None
     items: str | None = None
-    unit: str = "user"
+    unit: str | None = None
     sets: bool = False
     format: str = "auto"
     columns: str | None = None
@@ -85,16 +89,19 @@ class Job:
     k
         How many must share every published record; None for a method that has no k.
     unit, items, columns, encoding
-        How the input is read; items is None for the kind that suits the input.
+        How the input is read. Until it is, unit and items are None where nothing was said: see `settled`.
+    chosen
+        What was chosen because nothing was said, as the options that say it.
     """
 
     options: Options
     setting: Setting
     k: int | None
-    unit: Unit
+    unit: Unit | None
     items: str | None
     columns: Mapping[str, str] | None
     encoding: str
+    chosen: tuple[str, ...] = ()
 
     @property
     def method(self) -> Method:
@@ -104,31 +111,60 @@ class Job:
     @property
     def counts_people(self) -> bool:
         """Whether k counts people of whom one may have several records."""
-        return self.unit.gap is not None and self.options.distinct != "records"
+        return self.unit is not None and self.unit.gap is not None and self.options.distinct != "records"
 
 
 def read_job(options: Options) -> Job:
     """Check the options of a job that publishes."""
-    method = method_named(options.method)
+    method, items = _method_for(options)
     setting = Setting(method, method.read_parameters(options.parameters), method.name)
     job = check_input(options, [setting])
-    if method.is_noisy:
-        if options.unit != "user":
-            raise BadInputError(
-                f"method {method.name} protects rows: use --unit user, so that a row is a person"
-            )
-    elif options.k is None:
-        raise BadInputError(
-            f"method {method.name} needs --k: how many must share every published record, as in --k 5"
-        )
-    k = None if options.k is None else check_k(options.k)
-    if method.is_noisy:
-        k = None  # noise does not depend on it
+    if method.is_noisy and options.unit not in (None, "user"):
+        raise BadInputError(f"method {method.name} protects rows: use --unit user, so that a row is a person")
+    k = check_k(DEFAULT_K if options.k is None else options.k)
     check_forms(options.text_forms)
     check_out(options.out, force=options.force)
     if options.private_map is not None:
         check_map(options.private_map, options.out, force=options.force)
-    return replace(job, k=k)
+    chosen = {f"--method {method.name}": options.method, f"--k {k}": method.is_noisy or options.k}
+    return replace(
+        job,
+        k=None if method.is_noisy else k,  # noise does not depend on it
+        items=job.items or items,
+        chosen=tuple(option for option, given in chosen.items() if given is None),
+    )
+
+
+def _method_for(options: Options) -> tuple[Method, str | None]:
+    """Return the method that was named, or the one for the goal, and the items that the goal is about, if it says."""
+    if options.method is not None:
+        if options.goal is not None:
+            raise BadInputError("give --goal, which chooses a method, or --method, and not both")
+        return method_named(options.method), None
+    goal = GOALS[check_choice("goal", options.goal or DEFAULT_GOAL, GOALS)]  # type: ignore[index]
+    return method_named(goal.method), goal.items
+
+
+def settled(job: Job, read: Input) -> Job:
+    """Fill in how an input that was read becomes units of items where nothing was said: as suits the method and the input."""
+    if read.is_baskets:
+        if job.options.goal == "queries":
+            raise BadInputError(f"{read.name} holds baskets and no queries: use --goal words")
+        unit, items = "user", None
+    else:
+        unit, items = job.method.unit if read.has_times else "user", job.method.items
+    kind = read.kind_of_items(job.items or items)
+    said = (
+        ()
+        if read.is_baskets
+        else ((f"--items {kind}", job.options.items), (f"--unit {unit}", job.options.unit))
+    )
+    return replace(
+        job,
+        unit=job.unit or parse_unit(unit),
+        items=kind,
+        chosen=(*job.chosen, *(option for option, given in said if given is None)),
+    )
 
 
 def check_input(options: Options, settings: Sequence[Setting]) -> Job:
@@ -147,7 +183,7 @@ def check_input(options: Options, settings: Sequence[Setting]) -> Job:
         options,
         settings[0],
         None,
-        parse_unit(options.unit),
+        None if options.unit is None else parse_unit(options.unit),
         _items_for(options, columns, [setting.method for setting in settings]),
         columns,
         find_encoding(options.encoding),

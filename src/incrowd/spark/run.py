@@ -17,8 +17,9 @@ from incrowd.jobs.anonymize import counted_by
 from incrowd.jobs.clock import Clock, ProgressListener
 from incrowd.jobs.data import attach_items, check_left, knowledge_for, rejects_named
 from incrowd.jobs.run import Made, Outcome, anonymized, choices, load_all, run_on
-from incrowd.jobs.spec import Job, Options, read_job
+from incrowd.jobs.spec import Job, Options, read_job, settled
 from incrowd.kernels.arrays import tree_arrays
+from incrowd.logs import Unit
 from incrowd.logs.formats.encoding import UTF8
 from incrowd.release.publication import Publication
 from incrowd.spark.collected import collect_units
@@ -118,6 +119,7 @@ def _engine(spark: SparkSession, source: str, shard: int, job: Job, clock: Clock
             columns=job.columns,
             keep_rejected=job.options.keep_rejected,
         )
+        job = settled(job, reading)
         with rejects_named(job, reading):
             _check_map(job, reading)
             placed = _placed(job, work, clock, reading)
@@ -127,8 +129,8 @@ def _engine(spark: SparkSession, source: str, shard: int, job: Job, clock: Clock
         else:
             clock.step("anonymize")
             release = _made_there(job, work, placed, items, shard)
-        attached = placed.attached
-        yield Made(release, attached.listed, attached.unlisted, reading, placed.gathered.summary)
+        attached, summary = placed.attached, placed.gathered.summary
+        yield Made(release, attached.listed, attached.unlisted, reading, summary, job.chosen)
 
 
 def _check_map(job: Job, reading: Reading) -> None:
@@ -181,7 +183,7 @@ def _placed(job: Job, work: Work, clock: Clock, reading: Reading) -> Placed:
     clock.step("items")
     items = reading.kind_of_items(job.items)
     knowledge = knowledge_for(job, items)
-    gathered = gather(work, reading, job.unit, items, knowledge, bags=not job.options.sets)
+    gathered = gather(work, reading, job.unit or Unit(), items, knowledge, bags=not job.options.sets)
     if job.method.name in ON_DRIVER:
         _check_driver(job, gathered)
     check_left(reading, gathered.summary)
