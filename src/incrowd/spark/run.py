@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from incrowd.core.atomic import working_beside
 from incrowd.core.classes import check_enough
-from incrowd.core.memory import Sizes, check_memory
+from incrowd.core.memory import Sizes, check_memory, parse_memory
 from incrowd.errors import BadInputError
 from incrowd.jobs.anonymize import counted_by
 from incrowd.jobs.clock import Clock, ProgressListener
@@ -94,6 +94,7 @@ def _check(job: Job) -> None:
     for what, is_local in local.items():
         if is_local:
             raise BadInputError(f"{what} is for the local engine only: use --engine local")
+    parse_memory(job.options.memory)
 
 
 def _shard(setting: str | None) -> int:
