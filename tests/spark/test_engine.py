@@ -49,7 +49,8 @@ def on_both(path: Path, where: Path, shard=None, **options):
     maps = [None if name is None else out.with_name(name) for out in (here, there)]
     found = run_spark_job(Options(path, here, private_map=maps[0], **options), Quiet(), shard=shard).as_dict()
     local = run_job(Options(path, there, private_map=maps[1], **options), Quiet()).as_dict()
-    assert records(where / "spark/out").equals(records(where / "local/out"))
+    if (there / "records.parquet").exists():
+        assert records(where / "spark/out").equals(records(where / "local/out"))
     ours, theirs = (sorted((where / name / "out").iterdir()) for name in ("spark", "local"))
     assert [file.name for file in ours] == [file.name for file in theirs]
     for own, other in zip(ours, theirs, strict=True):
@@ -60,7 +61,7 @@ def on_both(path: Path, where: Path, shard=None, **options):
     assert list(found) == list(local)
     for name in local.keys() - {"loss", "seconds", "peak_rss_mb", "out", "rejected"}:
         assert found[name] == local[name]
-    assert found["loss"] == pytest.approx(local["loss"], rel=1e-9)
+    assert found.get("loss", {}) == pytest.approx(local.get("loss", {}), rel=1e-9)
     assert found["rejected"]["by_reason"] == local["rejected"]["by_reason"]
     rejects = [where / name / "rejects.jsonl" for name in ("spark", "local")]
     assert rejects[0].exists() == rejects[1].exists() == bool(found["rejected"]["by_reason"])
@@ -329,6 +330,7 @@ def test_without_its_private_map_nothing_is_published_and_what_lies_between_step
         ({"method": "clump"}, "method clump is for the local engine only"),
         ({"encoding": "gbk"}, "--encoding gbk is for the local engine only"),
         ({"k": 1}, "k must be at least 2"),
+        ({"memory": "4XB"}, "memory must be a size like 4GB"),
     ],
 )
 def test_what_is_local_only_is_refused_before_anything_starts(tmp_path, options, line):

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.classes import filled_rows
-from incrowd.core.memory import check_memory
+from incrowd.core.memory import Sizes, check_memory
 from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError, IncrowdError
 from incrowd.jobs.anonymize import counted_by, make_release
@@ -74,7 +74,7 @@ def _place(job: Job, log: Log, clock: Clock, *, events: bool) -> Attached:
         progress=clock.listener.reading,
     )
     log.free_rows()
-    check_memory(transactions, job.method.name, job.method.entry_bytes, job.options.memory)
+    check_memory(Sizes.of(transactions), job.method.name, job.method.entry_bytes, job.options.memory)
     if not job.method.is_noisy:
         check_left(log, log.summary)
     clock.step("taxonomy")
