@@ -19,6 +19,7 @@ import incrowd as ic
 from cli.helpers import call
 from incrowd.auditing.taxonomy import write_taxonomy
 from incrowd.auditing.tiles import TileOriginals, audit_tiles
+from incrowd.core.activity import DAY, Activity
 from incrowd.core.promises import read_settings
 from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError, ClaimError
@@ -400,6 +401,57 @@ def test_all_kinds_of_releases_are_confirmed(tmp_path, counts, effort):
         where = tmp_path / f"release{confidence}"
         assert release.write(where, private_map=tmp_path / f"map{confidence}").confirmed
         assert call("audit", where).code == 0
+
+
+def test_numbers_that_were_rounded_otherwise_are_found(tmp_path):
+    data = log(3, people=40)
+    release = ic.anonymize(data, ic.balanced(data, 3), k=K, method="mosaic", counts="rounded", seed=5)
+    where = tmp_path / "release"
+    assert release.write(where).confirmed
+    honest = read(where)
+    derive(where, [honest[0]._replace(people=honest[0].people + 1), *honest[1:]])
+    assert "1 tiles have numbers that were not rounded" in problems(where)
+    derive(where, [honest[0]._replace(units=honest[0].units + 5), *honest[1:]])
+    assert problems(where) == ""
+    assert "1 tiles have other numbers than were counted" in problems(where, originals=release.originals)
+    without_seed = audit_tiles(where, originals=release.originals._replace(seed=None))
+    assert "secret seed" in without_seed.unchecked[0]
+
+
+def test_without_a_seed_one_is_drawn_that_nobody_can_guess(tmp_path):
+    data = log(3, people=40)
+    made = [ic.anonymize(data, ic.balanced(data, 3), k=K, method="mosaic") for _ in range(3)]
+    seeds = [release.parameters["seed"] for release in made]
+    assert len(set(seeds)) == 3
+    assert min(seeds) > 2**40
+    assert ic.anonymize(data, ic.balanced(data, 3), k=K, method="partition").parameters["seed"] == 0
+    made[0].write(tmp_path / "release")
+    everything = b"".join(path.read_bytes() for path in (tmp_path / "release").iterdir())
+    assert str(seeds[0]).encode() not in everything
+
+
+def test_accounts_of_too_few_days_are_not_counted(tmp_path):
+    data = log(3, people=60)
+    young = {f"p{i}" for i in range(0, 60, 5)}
+    days = np.array([1 if person in young else 2 for person in data.people.to_pylist()], np.int32)
+    data = replace(data, activity=Activity(days, 0, 20 * DAY))
+    release = ic.anonymize(data, ic.balanced(data, 3), k=K, method="mosaic", seed=5)
+    where = tmp_path / "release"
+    assert release.write(where, private_map=tmp_path / "map").confirmed
+    said = said_of(where)
+    assert (said["parameters"]["aged"], said["claim"]["aged"]) == (2, 2)
+    assert "accounts that were active on at least 2 different days, and" in said["claim"]["in_words"]
+    assert "other such accounts also hold" in said["claim"]["in_words"]
+    assert "active on as many days" in audit_tiles(where).unproven[0]
+    older = replace(data, activity=Activity(np.full(len(days), 2, np.int32), 0, 20 * DAY))
+    assert "other numbers" in problems(where, originals=release.originals._replace(transactions=older))
+    younger = replace(data, activity=Activity(np.full(len(days), 1, np.int32), 0, 20 * DAY))
+    assert "fewer than" in problems(where, originals=release.originals._replace(transactions=younger))
+    timeless = release.originals._replace(transactions=replace(data, activity=None))
+    assert "have no times" in problems(where, originals=timeless)
+    said["parameters"]["aged"] = 1
+    say(where, said)
+    assert "claims something else" in problems(where)
 
 
 def test_nothing_to_publish_is_refused_in_words():

@@ -58,6 +58,20 @@ def test_people_are_counted_and_what_one_person_has_is_withheld(made):
     assert "seed" not in call("show", place / "out", "--json").json["parameters"]
 
 
+def test_the_seed_is_told_to_the_owner_alone_and_repeats_the_run(made, log, tmp_path):
+    place, said = made
+    seed = said["private"]["seed"]
+    assert seed > 2**40
+    assert "seed" not in said["parameters"]
+    assert pq.read_schema(place / "map").metadata[b"seed"] == str(seed).encode()
+    options = ("--method", "mosaic", "--k", 5, "--items", "terms", "--unit", "session:30m")
+    options += ("--set", "confidence=1", "--seed", seed)
+    assert call("anonymize", log, "--out", tmp_path / "out", *options).code == 0
+    for file in (place / "out").iterdir():
+        assert str(seed).encode() not in file.read_bytes()
+        assert file.read_bytes() == (tmp_path / "out" / file.name).read_bytes()
+
+
 def test_tiles_can_be_searched(made):
     place, _ = made
     ran = call("show", place / "out", "--with", "hardwood", "--top", 3)

@@ -16,6 +16,7 @@ from incrowd.auditing.files import check_contents, check_exactly
 from incrowd.auditing.result import Audit
 from incrowd.auditing.taxonomy import PublishedTree, check_taxonomy, hidden_in
 from incrowd.core.promises import Mosaic, Settings, promised, read_settings
+from incrowd.core.rounding import ROUNDED_TO, keyed_share, rounded_from
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints64
 from incrowd.errors import ClaimError
@@ -39,17 +40,25 @@ __all__ = ["TileOriginals", "audit_tiles", "nodes_of_tiles"]
 
 DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
 HOLDERS = "how many people hold each tile, and that nobody holds what is not theirs: that takes the private map and the originals"
+ROUNDING = (
+    "whether numbers were rounded as they must be: that takes the secret seed, which the private map has"
+)
+AGED = "; nor that only accounts count that were active on as many days as is said"
 NEARLY = 1e-9
 Measure = Callable[[Sequence[Tile]], UseFigures | None]
 
 
 class TileOriginals(NamedTuple):
-    """What a release of tiles was made from: row r holds the written tiles ``held[start[r]:start[r + 1]]``."""
+    """What a release of tiles was made from: row r holds the written tiles ``held[start[r]:start[r + 1]]``.
+
+    The secret seed, where it is known, says how numbers were rounded.
+    """
 
     transactions: Transactions
     taxonomy: Taxonomy
     start: Ints64
     held: Ints64
+    seed: int | None = None
 
 
 def audit_tiles(
@@ -75,7 +84,7 @@ def audit_tiles(
         if not result.problems:
             _check_release(directory, manifest, settings, tiles, result)
         if originals is None:
-            result.unproven.append(HOLDERS)
+            result.unproven.append(HOLDERS + (AGED if manifest.claim.aged else ""))
         elif not result.problems:
             _check_holders(tiles, originals, settings, result)
         if measure is not None and not result.problems:
@@ -165,6 +174,14 @@ def _check_numbers(tiles: Sequence[Tile], settings: Settings, result: Audit) -> 
             )
         if own.confidence < 1:
             _check_confidence(tiles, own.confidence, result)
+    else:
+        with result.checking(f"all numbers are {k:,} or some fives more"):
+            wrong = sum(
+                bool((tile.people - k) % ROUNDED_TO or (tile.units - k) % ROUNDED_TO)
+                or tile.units < tile.people
+                for tile in tiles
+            )
+            result.require(wrong=bool(wrong), problem=f"{wrong:,} tiles have numbers that were not rounded")
 
 
 def _check_confidence(tiles: Sequence[Tile], confidence: float, result: Audit) -> None:
@@ -216,27 +233,58 @@ def _check_holders(
     if node_of is None:
         result.add_problem("a published label is not in the originals' taxonomy")
         return
+    counts = _rows_that_count(originals.transactions, own.aged)
+    if counts is None:
+        result.add_problem("the release counts accounts by their days, and the originals have no times")
+        return
     nodes = [[node_of[label] for label in tile.labels] for tile in tiles]
     times: dict[int, Counter[int]] = defaultdict(Counter)
-    false = _count_false(nodes, originals, times)
+    false = _count_false(nodes, originals, counts, times)
     with result.checking("each label is an item of its owner or above one, and each item is spoken for once"):
         result.require(wrong=bool(false), problem=f"{false:,} units hold tiles that are not true of them")
     people = [len(times[tile]) for tile in range(len(tiles))]
     result.people_min = min(people, default=0)
-    with result.checking(f"each tile is held by at least {result.people_min:,} different people"):
+    active = f" who were active on at least {own.aged:,} days" if own.aged > 1 else ""
+    with result.checking(f"each tile is held by at least {result.people_min:,} different people{active}"):
         k = settings.common.k
         rare = sum(number < k for number in people)
         result.require(wrong=bool(rare), problem=f"{rare:,} tiles are held by fewer than {k} people")
     if own.confidence < 1:
         _check_sure(tiles, times, own.confidence, result)
-    if own.counts == "exact":
-        with result.checking("people and units are as many as are said"):
-            wrong = sum(
-                tile.people != people[number]
-                or tile.units != sum(min(own.cap, many) for many in times[number].values())
-                for number, tile in enumerate(tiles)
-            )
-            result.require(wrong=bool(wrong), problem=f"{wrong:,} tiles have other numbers than were counted")
+    units = [sum(min(own.cap, many) for many in times[tile].values()) for tile in range(len(tiles))]
+    _check_counted(tiles, list(zip(people, units, strict=True)), settings, originals.seed, result)
+
+
+def _rows_that_count(data: Transactions, aged: int) -> list[bool] | None:
+    """Tell of each row whether its person counts; None where the originals cannot say so."""
+    if aged == 1:
+        return [True] * len(data)
+    return None if data.activity is None else [days >= aged for days in data.activity.days.tolist()]
+
+
+def _check_counted(
+    tiles: Sequence[Tile],
+    counted: Sequence[tuple[int, int]],
+    settings: Settings,
+    seed: int | None,
+    result: Audit,
+) -> None:
+    """Compare the published numbers with those that were counted, rounded as the seed says where they are rounded."""
+    assert isinstance(settings.own, Mosaic)  # noqa: S101 - the parameters were read as such
+    is_rounded = settings.own.counts == "rounded"
+    if is_rounded and seed is None:
+        result.unchecked.append(ROUNDING)
+        return
+    with result.checking("people and units are as many as are said"):
+        wrong = 0
+        for tile, numbers in zip(tiles, counted, strict=True):
+            expected = numbers
+            if is_rounded:
+                share = keyed_share(seed or 0, tile.labels)
+                people, units = (rounded_from(settings.common.k, number, share) for number in numbers)
+                expected = people, units
+            wrong += (tile.people, tile.units) != expected
+        result.require(wrong=bool(wrong), problem=f"{wrong:,} tiles have other numbers than were counted")
 
 
 def _check_sure(
@@ -271,9 +319,12 @@ def nodes_of_tiles(tiles: Sequence[Tile], tree: Taxonomy) -> Mapping[Label, int]
 
 
 def _count_false(
-    nodes: Sequence[Sequence[int]], originals: TileOriginals, times: dict[int, Counter[int]]
+    nodes: Sequence[Sequence[int]],
+    originals: TileOriginals,
+    counts: Sequence[bool],
+    times: dict[int, Counter[int]],
 ) -> int:
-    """Count the rows whose tiles are not true of them; note how often each person holds each tile."""
+    """Count the rows whose tiles are not true of them; note how often each person who counts holds each tile."""
     data, tree = originals.transactions, originals.taxonomy
     leaves = tree.leaves_of(data.items).tolist()
     bounds, held, person = data.indptr.tolist(), originals.held.tolist(), data.person.tolist()
@@ -281,7 +332,7 @@ def _count_false(
     false = 0
     for row, (first, stop) in enumerate(pairwise(originals.start.tolist())):
         own = held[first:stop]
-        for tile in own:
+        for tile in own if counts[row] else ():
             times[tile][person[row]] += 1
         labels = [node for tile in own for node in nodes[tile]]
         false += not _is_true(labels, leaves[bounds[row] : bounds[row + 1]], end)

@@ -55,6 +55,11 @@ DEMO_USERS = 2_000
     type=FILE,
     help="Write which record is whose to a file (mode 0600). Never publish that file.",
 )
+@click.option(
+    "--series",
+    type=FILE,
+    help="Ledger of what was released of this source before (made if missing, mode 0600): refuse a release that overlaps. Never publish that file.",
+)
 @click.option("--force", is_flag=True, help="Replace an existing release (and nothing else).")
 @click.option("--keep-rejected", is_flag=True, help="Keep the text of rejected lines in rejects.jsonl.")
 @click.option(

@@ -70,7 +70,7 @@ INPUT_OPTIONS = (
     ),
     click.option(
         "--unit",
-        help="What is protected as one: user, or session:GAP.  [default: session:30m for mosaic where there are times, else user]",
+        help="What is protected as one: user, session:GAP, query, day or week (UTC).  [default: session:30m for mosaic where there are times, else user]",
     ),
     click.option(
         "--distinct",
@@ -97,7 +97,9 @@ INPUT_OPTIONS = (
         help="Items that the taxonomy lacks: keep (a branch of their own), drop or refuse.  [default: keep for wordnet, refuse for a file]",
     ),
     click.option(
-        "--seed", type=int, default=0, show_default=True, help="For methods that make random choices."
+        "--seed",
+        type=int,
+        help="For methods that make random choices.  [default: 0; for mosaic a secret one, which the private map and --json tell]",
     ),
     click.option(
         "--memory",

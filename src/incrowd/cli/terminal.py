@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from incrowd.core.claims import PARTS, plural_of
 from incrowd.errors import BadInputError
 from incrowd.methods.registry import GOALS
 from incrowd.release.files.records import class_name, shown
@@ -88,6 +89,8 @@ def show_outcome(outcome: Outcome) -> None:
     )
     console.print(f"Took {outcome.seconds['total']:.2f} s ({seconds}).", style="dim")
     _show_files(console, outcome)
+    if outcome.series is None:
+        console.print("Overlaps with earlier releases were not looked for: --series FILE does.", style="dim")
 
 
 def _other_goals(method: str) -> str:
@@ -139,7 +142,7 @@ def show_release(directory: Path, manifest: Manifest) -> None:
     console, examples = plain_console(), _examples_table(directory)
     _show_said(console, manifest.claim.in_words, manifest.claim.not_promised)
     counts = manifest.counts
-    people = f" of {counts.people_min} people or more" if manifest.claim.unit == "session" else ""
+    people = f" of {counts.people_min} people or more" if manifest.claim.unit in PARTS else ""
     console.print(
         f"\n{counts.records_out:,} records, {counts.groups:,} distinct, the smallest class {counts.k_min:,}{people}; "
         f"{counts.withheld} withheld; method {visible(manifest.method)}.\n",
@@ -318,8 +321,8 @@ def _numbers_table(outcome: Outcome) -> Table:
         table.add_row(f"{summary['rejected']:,}", f"lines rejected ({rejected})")
     if summary["bad_bytes"]:
         table.add_row(f"{summary['bad_bytes']:,}", "bad bytes replaced")
-    unit = release.claim.unit
-    table.add_row(f"{counts.records_in:,}", f"{unit}s found")
+    units = plural_of(release.claim.unit)
+    table.add_row(f"{counts.records_in:,}", f"{units} found")
     if made.unlisted:
         table.add_row(f"{made.listed:,}", f"distinct items listed in {release.taxonomy.name}")
         table.add_row(f"{made.unlisted:,}", f"distinct items not listed ({_unlisted(outcome)})")
@@ -327,17 +330,17 @@ def _numbers_table(outcome: Outcome) -> Table:
         table.add_row(f"{counts.labels:,}", "queries published, with noisy counts")
         return table
     if isinstance(release, TileRelease):
-        table.add_row(f"{release.tiles.withheld:,}", f"items of {unit}s withheld: too few people have them")
+        table.add_row(f"{release.tiles.withheld:,}", f"items of {units} withheld: too few people have them")
         table.add_row(f"{counts.groups:,}", f"distinct tiles published, over {counts.labels:,} labels")
         table.add_row(f"{counts.people_min:,}", "different people hold the rarest tile")
         return table
     table.add_row(
         f"{counts.withheld:,}",
-        f"{unit}s withheld" + (": no item was left to publish" if counts.withheld else ""),
+        f"{units} withheld" + (": no item was left to publish" if counts.withheld else ""),
     )
     table.add_row(f"{counts.records_out:,}", f"records published, {counts.groups:,} distinct")
-    table.add_row(f"{counts.k_min:,}", f"{unit}s share the rarest record")
-    if unit == "session":
+    table.add_row(f"{counts.k_min:,}", f"{units} share the rarest record")
+    if release.claim.unit in PARTS:
         table.add_row(f"{counts.people_min:,}", "different people at least share a record")
     return table
 

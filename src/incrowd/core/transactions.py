@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from incrowd.core.activity import Activity
+from incrowd.core.claims import plural_of
 from incrowd.core.events import QueryEvents
 from incrowd.core.ragged import filtered_starts, list_sums, starts_of
 from incrowd.core.types import Bools, Ints32, Ints64
@@ -34,7 +36,7 @@ class Transactions:
     owners
         The owner of each row. Private: it never enters a release.
     unit
-        What a row stands for: ``"user"``, ``"session:1800"``, ``"record"``.
+        What a row stands for: ``"user"``, ``"session:1800"``, ``"query"``, ``"day"``, ``"week"``, ``"record"``.
     account
         What was done to the input, in order, as sentences with numbers.
     people
@@ -42,6 +44,8 @@ class Transactions:
         Private, like the owners.
     events
         Every query of every row, where a method needs them.
+    activity
+        On how many days each row's person was active, where the input has times.
     """
 
     indptr: Ints64
@@ -53,6 +57,7 @@ class Transactions:
     account: tuple[str, ...] = field(default=())
     people: pa.Array | None = None
     events: QueryEvents | None = None
+    activity: Activity | None = None
 
     def __post_init__(self) -> None:
         for name in ("indptr", "items", "counts"):
@@ -162,6 +167,6 @@ class Transactions:
         rows = len(self)
         mean = self.occurrences / rows if rows else 0.0
         return (
-            f"Transactions({rows:,} {self.unit.split(':')[0]}s, {len(self.vocabulary):,} distinct items, "
+            f"Transactions({rows:,} {plural_of(self.unit.split(':')[0])}, {len(self.vocabulary):,} distinct items, "
             f"{self.occurrences:,} occurrences, {mean:.2f} a row)"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -169,7 +170,8 @@ def _audit_tiles_against(
     owners = data.owners.to_pylist()
     lists = [sorted(held.get(owner, [])) for owner in owners]
     rows = np.array([row for some in lists for row in some], dtype=np.int64)
-    originals = TileOriginals(data, tree, starts_of(np.array([len(some) for some in lists])), rows)
+    start = starts_of(np.array([len(some) for some in lists]))
+    originals = TileOriginals(data, tree, start, rows, _seed_of(owned.notes))
     result = audit_tiles(directory, originals=originals, measure=lambda tiles: _use_again(tiles, originals))
     result.require(wrong=not owned.is_of(directory), problem="the private map is another release's")
     strangers = held.keys() - set(owners)
@@ -178,6 +180,12 @@ def _audit_tiles_against(
         problem=f"the private map names {len(strangers):,} owners that the originals do not have",
     )
     return result
+
+
+def _seed_of(notes: Mapping[str, str]) -> int | None:
+    """Return the secret seed that a private map notes, if it does."""
+    said = notes.get("seed", "")
+    return int(said) if re.fullmatch("[0-9]{1,19}", said) and int(said) < 2**63 else None
 
 
 def _use_again(tiles: Sequence[Tile], originals: TileOriginals) -> UseFigures | None:

@@ -171,6 +171,8 @@ def map_notes(job: Job, format_name: str) -> dict[str, str]:
     """Return what reading the originals again takes; it goes into the private map, never into the release."""
     options = job.options
     notes = {"format": format_name, "columns": options.columns or "", "encoding": job.encoding}
+    if job.method.seed_is_secret:
+        notes["seed"] = str(job.seed)
     if options.taxonomy and Path(options.taxonomy).is_file():
         notes["taxonomy"] = str(Path(options.taxonomy).absolute())
     return notes

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, get_args
 
 from incrowd.core.claims import Distinct, Kind, check_k
 from incrowd.errors import BadInputError, check_choice
+from incrowd.jobs.anonymize import SEED_BITS, check_distinct, choose_seed
 from incrowd.logs import ITEMS, Unit, format_of, parse_columns, parse_unit
 from incrowd.logs.formats.encoding import UTF8, find_encoding
 from incrowd.logs.input import Input
@@ -19,11 +20,12 @@ from incrowd.methods.registry import GOALS, METHODS, Method, method_named
 from incrowd.release.files.exports import check_forms
 from incrowd.release.private_map import check_map
 from incrowd.release.publication import check_out
+from incrowd.release.series import Series, check_series
 from incrowd.taxonomy import Unlisted
 
 __all__ = ["Job", "Options", "Setting", "check_input", "parse_ks", "parse_methods", "read_job", "settled"]
 
-LARGEST_SEED = 2**63 - 1
+LARGEST_SEED = 2**SEED_BITS - 1
 DEFAULT_GOAL = "words"
 DEFAULT_K = 5
 
@@ -46,10 +48,11 @@ class Options:
     encoding: str = UTF8
     unlisted: Unlisted | None = None
     distinct: Distinct | None = None
-    seed: int = 0
+    seed: int | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
     text_forms: Sequence[str] = ()
     private_map: Path | None = None
+    series: Path | None = None
     force: bool = False
     memory: str = "4GB"
     keep_rejected: bool = False
@@ -92,6 +95,8 @@ class Job:
         How the input is read. Until it is, unit and items are None where nothing was said: see `settled`.
     chosen
         What was chosen because nothing was said, as the options that say it.
+    seed
+        The seed that was given, or that the method chose.
     """
 
     options: Options
@@ -102,6 +107,7 @@ class Job:
     columns: Mapping[str, str] | None
     encoding: str
     chosen: tuple[str, ...] = ()
+    seed: int = 0
 
     @property
     def method(self) -> Method:
@@ -111,7 +117,7 @@ class Job:
     @property
     def counts_people(self) -> bool:
         """Whether k counts people of whom one may have several records."""
-        return self.unit is not None and self.unit.gap is not None and self.options.distinct != "records"
+        return self.unit is not None and self.unit.is_part and self.options.distinct != "records"
 
 
 def read_job(options: Options) -> Job:
@@ -119,6 +125,7 @@ def read_job(options: Options) -> Job:
     method, items = _method_for(options)
     setting = Setting(method, method.read_parameters(options.parameters), method.name)
     job = check_input(options, [setting])
+    check_distinct(method, options.distinct)
     if method.is_noisy and options.unit not in (None, "user"):
         raise BadInputError(f"method {method.name} protects rows: use --unit user, so that a row is a person")
     k = check_k(DEFAULT_K if options.k is None else options.k)
@@ -131,6 +138,7 @@ def read_job(options: Options) -> Job:
         job,
         k=None if method.is_noisy else k,  # noise does not depend on it
         items=job.items or items,
+        seed=_seed_of(options, method),
         chosen=tuple(option for option, given in chosen.items() if given is None),
     )
 
@@ -167,9 +175,21 @@ def settled(job: Job, read: Input) -> Job:
     )
 
 
+def _seed_of(options: Options, method: Method) -> int:
+    """Return the seed that was given, or the series has, or that the method chooses."""
+    if options.series is None:
+        return choose_seed(method, options.seed)
+    check_series(options.series, options.out)
+    if not method.seed_is_secret:  # it is published, and the series' own never is
+        return choose_seed(method, options.seed)
+    if options.seed is not None:
+        raise BadInputError("--series has a secret seed of its own: drop --seed")
+    return Series(options.series).seed
+
+
 def check_input(options: Options, settings: Sequence[Setting]) -> Job:
     """Check how the input is read, for one method or several; the job has the first and no k."""
-    _check_seed(options.seed)
+    seed = 0 if options.seed is None else _checked_seed(options.seed)
     if options.items is not None:
         check_choice("items", options.items, ITEMS)
     for name, value, choice in (
@@ -187,15 +207,17 @@ def check_input(options: Options, settings: Sequence[Setting]) -> Job:
         _items_for(options, columns, [setting.method for setting in settings]),
         columns,
         find_encoding(options.encoding),
+        seed=seed,
     )
 
 
-def _check_seed(seed: int) -> None:
+def _checked_seed(seed: int) -> int:
     """Refuse a seed that is no natural number of 63 bits."""
     if seed < 0:
         raise BadInputError(f"seed must be 0 or more (got {seed})")
     if seed > LARGEST_SEED:
         raise BadInputError(f"seed must be at most {LARGEST_SEED} (got {seed})")
+    return seed
 
 
 def _items_for(options: Options, columns: Mapping[str, str] | None, methods: Iterable[Method]) -> str | None:

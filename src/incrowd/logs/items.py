@@ -168,7 +168,7 @@ def count_kinds(store: Store) -> dict[str, int]:
     return named_by_kind(store.table(_KINDS_OF_WORDS).to_pylist())
 
 
-def compress(store: Store, *, sessions: bool, progress: Progress) -> CompressedRows:
+def compress(store: Store, *, by_part: bool, progress: Progress) -> CompressedRows:
     """Join `units`, `tokens`, `words` and `meanings` into rows over the sorted vocabulary of the items that occur.
 
     `progress` is called with the number of parts done and of all parts.
@@ -177,7 +177,7 @@ def compress(store: Store, *, sessions: bool, progress: Progress) -> CompressedR
     store.run(_MAKE_CODES)
     vocabulary = _texts(store, "SELECT name FROM vocabulary ORDER BY item")
     owners = _texts(store, "SELECT owner FROM units ORDER BY unit")
-    people = _texts(store, 'SELECT "user" FROM units ORDER BY unit') if sessions else None
+    people = _texts(store, 'SELECT "user" FROM units ORDER BY unit') if by_part else None
     (tokens,) = store.row("SELECT count(*) FROM tokens")
     at_once = min(_OCCURRENCES_AT_ONCE, store.memory // _MEMORY_FOR_EACH)
     bounds = np.linspace(0, len(owners), num=2 + tokens // at_once, dtype=np.int64).tolist()

@@ -23,7 +23,7 @@ from incrowd.logs.items import (
     words_of,
 )
 from incrowd.logs.tokens import TokenTable
-from incrowd.logs.units import Unit, make_units, parse_unit, queries_by_unit
+from incrowd.logs.units import Unit, find_activity, make_units, parse_unit, queries_by_unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -100,8 +100,9 @@ class Log(Input):
         Parameters
         ----------
         unit
-            ``"user"``, or ``"session:GAP"``, as ``"session:30m"``: a pause longer than the gap starts a new row.
-            Baskets have one row for each record.
+            ``"user"``; ``"session:GAP"``, as ``"session:30m"``: a pause longer than the gap starts a new row; ``"query"``: one
+            query event; ``"day"`` or ``"week"``: a person's queries of a day or an ISO week (UTC). Baskets have one row for each
+            record.
         items
             ``"nouns"`` (the nouns of WordNet and the words that it does not know; the default),
             ``"terms"`` (all words but function words), ``"queries"``, ``"concepts"`` (what queries mean), or for
@@ -126,15 +127,15 @@ class Log(Input):
         label = self.name_of_unit(wanted)
         counts: dict[str, int] = {}
         if not self.is_baskets:
-            make_units(self.store, wanted)
+            make_units(self.store, wanted, has_times=self.has_times)
             # Finding the words and counting them take about as long.
             counts["queries"] = self._fill_tokens(wanted, chosen, lambda done: report(done, 2 * self.rows))
         look_up_words(self.store, lookup_of(chosen, knowledge))
         counts |= count_kinds(self.store)
-        rows = compress(
-            self.store, sessions=wanted.gap is not None, progress=lambda n, of: report(of + n, 2 * of)
-        )
+        rows = compress(self.store, by_part=wanted.is_part, progress=lambda n, of: report(of + n, 2 * of))
         made = self._finish(rows, label, chosen, counts, bags=bags)
+        if self.has_times:
+            made = replace(made, activity=find_activity(self.store, wanted))
         if not events:
             return made
         return replace(made, events=collect_events(self.store, wanted, len(made), has_times=self.has_times))

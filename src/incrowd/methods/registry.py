@@ -99,6 +99,11 @@ class Method:
         """Whether it promises differential privacy: its release holds noisy counts and no records."""
         return self.promise == "differential privacy"
 
+    @property
+    def seed_is_secret(self) -> bool:
+        """Whether its seed stays with the owner: with it, choices that the promise rests on could be foretold."""
+        return self.promise == "k-anonymous tiles"
+
     @cached_property
     def parameters(self) -> dict[str, inspect.Parameter]:
         """Its parameters beyond those that all methods have."""

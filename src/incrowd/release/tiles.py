@@ -154,7 +154,8 @@ class TileRelease(Publication):
     def originals(self) -> TileOriginals:
         """What the audit holds the written tiles against."""
         tiles, places = self.tiles, self._in_order[1]
-        return TileOriginals(self.transactions, self.taxonomy, tiles.held_start, places[tiles.held])
+        seed = self.parameters["seed"]
+        return TileOriginals(self.transactions, self.taxonomy, tiles.held_start, places[tiles.held], seed)
 
     def table(self) -> pa.Table:
         """Return what is published as an Arrow table."""

@@ -89,6 +89,8 @@ def _check(job: Job) -> None:
     """Refuse what does not work on a cluster, before anything is read."""
     local = {
         f"method {job.method.name}": job.method.name not in (*METHODS, *ON_DRIVER),
+        "--series": job.options.series is not None,
+        f"--unit {job.unit}": job.unit is not None and job.unit.part is not None,
         f"--encoding {job.options.encoding}": job.encoding != UTF8,
     }
     for what, is_local in local.items():
@@ -157,7 +159,7 @@ def _made_there(job: Job, work: Work, placed: Placed, items: str, shard: int) ->
     found = _grouped(job, work, placed.rows, tree, shard)
     return SparkRelease(
         job.method.name,
-        {"k": job.k, "seed": job.options.seed, **job.setting.parameters, **choices(job, items, tree)},
+        {"k": job.k, "seed": job.seed, **job.setting.parameters, **choices(job, items, tree)},
         placed.attached.transactions,
         tree,
         work,

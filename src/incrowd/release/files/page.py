@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from incrowd.core.claims import PARTS, plural_of
 from incrowd.core.rounding import spelled
 from incrowd.release.files.charts import charts
 from incrowd.release.files.digest import Digest
@@ -62,7 +63,8 @@ def render_report(manifest: Manifest, digest: Digest, levels: Mapping[Label, int
         manifest=manifest,
         counts=manifest.counts,
         losses=_losses(manifest),
-        unit=manifest.claim.unit,
+        units=plural_of(manifest.claim.unit),
+        is_part=manifest.claim.unit in PARTS,
         sample=_sample(digest),
         number=spelled,
     )

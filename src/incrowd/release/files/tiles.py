@@ -125,6 +125,10 @@ def _account(parameters: Mapping[str, Any], counts: TileCounts) -> list[str]:
         steps.append(
             f"At most {confidence:.0%} of the people who hold a label hold any other label in the same tile with it."
         )
+    if parameters["aged"] > 1:
+        steps.append(
+            f"Counted only accounts that were active on at least {parameters['aged']:,} different days."
+        )
     steps.append(f"Counted each person at most {parameters['cap']:,} times in the units of a tile.")
     return [f"{number}. {step}" for number, step in enumerate(steps, 1)]
 
