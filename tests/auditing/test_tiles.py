@@ -22,13 +22,13 @@ from incrowd.auditing.tiles import TileOriginals, audit_tiles
 from incrowd.core.promises import read_settings
 from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError, ClaimError
+from incrowd.release.files.tile_page import tile_page
 from incrowd.release.files.tiles import (
     TILES_SCHEMA,
     Tile,
     TileCounts,
     TileManifest,
     tile_manifest,
-    tile_page,
     write_tiles,
 )
 from incrowd.taxonomy import attach
@@ -406,3 +406,14 @@ def test_nothing_to_publish_is_refused_in_words():
     data = Transactions.from_rows([[f"a{i}"] for i in range(40)])
     with pytest.raises(BadInputError, match="leaves nothing to publish"):
         ic.anonymize(data, ic.balanced(data, 3), k=K, method="mosaic")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("title", "two\nlines"), ("title", "a\u200bb"), ("date", "never")]
+)
+def test_a_heading_out_of_form(copy, name, value):
+    said = {**said_of(copy), name: value}
+    manifest = msgspec.convert(said, TileManifest)
+    say(copy, said)
+    (copy / "report.html").write_text(tile_page(manifest, read(copy)), encoding="utf-8")
+    assert f"the manifest's {name} must be" in problems(copy)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incrowd.auditing.files import check_contents, check_exactly
+from incrowd.auditing.manifest import check_heading
 from incrowd.auditing.result import Audit
 from incrowd.auditing.taxonomy import PublishedTree, check_taxonomy, hidden_in
 from incrowd.core.promises import Mosaic, Settings, promised, read_settings
@@ -23,6 +24,7 @@ from incrowd.release.files.manifest import Versions, read_manifest
 from incrowd.release.files.names import TILE_FILES
 from incrowd.release.files.parts import same_schema
 from incrowd.release.files.records import Label, is_canonical
+from incrowd.release.files.tile_page import tile_page
 from incrowd.release.files.tiles import (
     TILES_SCHEMA,
     Tile,
@@ -30,7 +32,6 @@ from incrowd.release.files.tiles import (
     TileManifest,
     UseFigures,
     tile_manifest,
-    tile_page,
     write_tiles,
 )
 from incrowd.taxonomy.tree import Taxonomy
@@ -145,7 +146,10 @@ def _check_release(
     if tree is not None:
         _check_kin(tiles, tree, result)
     with result.checking("manifest and report follow from the tiles"):
-        expected = tile_manifest(settings, manifest.claim.claim, TileCounts.of(tiles), manifest.use)
+        check_heading(manifest, result)
+        expected = tile_manifest(
+            settings, manifest.claim.claim, TileCounts.of(tiles), manifest.use, manifest.heading
+        )
         files = {"manifest.json": expected.text(), "report.html": tile_page(expected, tiles)}
         check_contents(directory, files, "a release with these tiles and parameters", result)
 

@@ -50,6 +50,8 @@ DEMO_K = 5
     help="A parameter of the method, as --set publish=bag.",
 )
 @click.option("--write", "forms", help="Text forms beside Parquet: any of jsonl,csv,dat.")
+@click.option("--title", help="What to call the data on the release's page. It is published.")
+@click.option("--date", metavar="YYYY-MM-DD", help="A day to put on the release's page. It is published.")
 @click.option(
     "--private-map",
     type=FILE,

@@ -136,6 +136,7 @@ def run_on(engine: Engine, job: Job, listener: ProgressListener) -> Outcome:
                 job.options.out,
                 force=job.options.force,
                 text_forms=job.options.text_forms,
+                heading=job.heading,
                 private_map=job.options.private_map,
                 map_notes=map_notes(job, made.read.format),
                 step=clock.step,

@@ -16,6 +16,7 @@ from incrowd.logs import ITEMS, Unit, format_of, parse_columns, parse_unit
 from incrowd.logs.formats.encoding import UTF8, find_encoding
 from incrowd.methods.registry import METHODS, Method, method_named
 from incrowd.release.files.exports import check_forms
+from incrowd.release.files.heading import NO_HEADING, Heading, read_heading
 from incrowd.release.private_map import check_map
 from incrowd.release.publication import check_out
 from incrowd.taxonomy import Unlisted
@@ -45,6 +46,8 @@ class Options:
     seed: int = 0
     parameters: Mapping[str, str] = field(default_factory=dict)
     text_forms: Sequence[str] = ()
+    title: str | None = None
+    date: str | None = None
     private_map: Path | None = None
     force: bool = False
     memory: str = "4GB"
@@ -86,6 +89,8 @@ class Job:
         How many must share every published record; None for a method that has no k.
     unit, items, columns, encoding
         How the input is read; items is None for the kind that suits the input.
+    heading
+        What the publisher calls the release.
     """
 
     options: Options
@@ -95,6 +100,7 @@ class Job:
     items: str | None
     columns: Mapping[str, str] | None
     encoding: str
+    heading: Heading = NO_HEADING
 
     @property
     def method(self) -> Method:
@@ -125,10 +131,11 @@ def read_job(options: Options) -> Job:
     if method.is_noisy:
         k = None  # noise does not depend on it
     check_forms(options.text_forms)
+    heading = read_heading(options.title, options.date)
     check_out(options.out, force=options.force)
     if options.private_map is not None:
         check_map(options.private_map, options.out, force=options.force)
-    return replace(job, k=k)
+    return replace(job, k=k, heading=heading)
 
 
 def check_input(options: Options, settings: Sequence[Setting]) -> Job:

@@ -23,6 +23,7 @@ from incrowd.core.types import Progress
 from incrowd.metrics import Bound, Losses, Utility, bound_of, measure_losses, measure_utility
 from incrowd.release.describe import Counts
 from incrowd.release.files.digest import Digest, digest_of_table
+from incrowd.release.files.heading import NO_HEADING, Heading
 from incrowd.release.files.manifest import Bin, Manifest
 from incrowd.release.files.nodes import PublishedNodes
 from incrowd.release.files.noisy_list import ListParameters, NoisyList, write_list
@@ -158,9 +159,9 @@ class Release(RecordsPublication):
         own = {name: self.parameters[name] for name in ("d", "eps", "delta")}
         return ListParameters(**own, unit="user" if self.transactions.unit == "user" else "record")
 
-    def manifest(self, text_forms: Sequence[str] = ()) -> Manifest:
+    def manifest(self, text_forms: Sequence[str] = (), heading: Heading = NO_HEADING) -> Manifest:
         """Return what a release of records says of itself."""
-        return self.manifest_with(self.digest, text_forms)
+        return self.manifest_with(self.digest, text_forms, heading)
 
     @property
     def originals(self) -> Originals:
@@ -186,11 +187,11 @@ class Release(RecordsPublication):
         if not self.is_list:
             super()._measure()
 
-    def _write_files(self, draft: Path, text_forms: Sequence[str]) -> None:
+    def _write_files(self, draft: Path, text_forms: Sequence[str], heading: Heading) -> None:
         if self.is_list:
-            write_list(draft, self.list_parameters, self.noisy_list)
+            write_list(draft, self.list_parameters, self.noisy_list, heading)
         else:
-            super()._write_files(draft, text_forms)
+            super()._write_files(draft, text_forms, heading)
 
     def _audit(self, draft: Path, progress: Progress | None) -> Audit:
         return audit(draft) if self.is_list else super()._audit(draft, progress)

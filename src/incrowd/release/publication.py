@@ -35,6 +35,7 @@ from incrowd.release.describe import (
 )
 from incrowd.release.files.digest import Digest
 from incrowd.release.files.exports import check_forms, text_of
+from incrowd.release.files.heading import NO_HEADING, Heading
 from incrowd.release.files.manifest import Bin, Manifest, format_of
 from incrowd.release.files.names import RELEASE_FILES
 from incrowd.release.files.nodes import PublishedNodes, levels_of
@@ -103,6 +104,7 @@ class Publication(ABC):
         *,
         force: bool = False,
         text_forms: Sequence[str] = (),
+        heading: Heading = NO_HEADING,
         private_map: str | Path | None = None,
         map_notes: Mapping[str, str] | None = None,
         step: Callable[[str], None] = lambda _: None,
@@ -118,6 +120,8 @@ class Publication(ABC):
             Replace a release that is there already (and nothing else).
         text_forms
             Any of ``jsonl``, ``csv``, ``dat``, beside Parquet.
+        heading
+            What the publisher calls the release.
         private_map
             Where to write which owner got which row (mode 0600). Never publish that file.
         map_notes
@@ -132,24 +136,17 @@ class Publication(ABC):
         ClaimError
             The audit does not confirm the claim; nothing was published.
         """
-        path = Path(path)
-        check_forms(text_forms)
-        check_out(path, force=force)
-        if private_map is not None:
-            check_map(Path(private_map), path, force=force)
-        if self.is_list and (text_forms or private_map is not None):
-            raise BadInputError(
-                f"method {self.method} publishes a list and no one's records: drop --write and --private-map"
-            )
+        path, where = Path(path), None if private_map is None else Path(private_map)
+        self._check_places(path, where, text_forms, force=force)
         finals = [(path, is_release if force else None)]
-        if private_map is not None:
-            finals.insert(0, (Path(private_map), is_map if force else None))
+        if where is not None:
+            finals.insert(0, (where, is_map if force else None))
         with atomic_writes(finals) as (*map_draft, draft):
             draft.mkdir()
             step("measure")
             self._measure()
             step("write")
-            self._write_files(draft, text_forms)
+            self._write_files(draft, text_forms, heading)
             step("audit")
             result = self._audited(draft, progress)
             step("write")
@@ -157,12 +154,25 @@ class Publication(ABC):
                 self._write_map(file, map_notes or {}, draft)
         return result
 
+    def _check_places(
+        self, path: Path, private_map: Path | None, text_forms: Sequence[str], *, force: bool
+    ) -> None:
+        """Refuse what cannot be written, before anything is."""
+        check_forms(text_forms)
+        check_out(path, force=force)
+        if private_map is not None:
+            check_map(private_map, path, force=force)
+        if self.is_list and (text_forms or private_map is not None):
+            raise BadInputError(
+                f"method {self.method} publishes a list and no one's records: drop --write and --private-map"
+            )
+
     def _measure(self) -> None:
         """Measure before anything is written, so that writing is not charged for it."""
         _ = self.counts, self.measures
 
     @abstractmethod
-    def _write_files(self, draft: Path, text_forms: Sequence[str]) -> None:
+    def _write_files(self, draft: Path, text_forms: Sequence[str], heading: Heading) -> None:
         """Write all files of the release."""
 
     @abstractmethod
@@ -268,20 +278,22 @@ class RecordsPublication(Publication):
             self.lengths,
         )
 
-    def manifest_with(self, digest: Digest, text_forms: Sequence[str] = ()) -> Manifest:
+    def manifest_with(
+        self, digest: Digest, text_forms: Sequence[str] = (), heading: Heading = NO_HEADING
+    ) -> Manifest:
         """Return what a release of records says of itself, given its records in sums."""
         length, level = digest.means(self.levels)
         counts = published_counts(self.counts, self.claim, length, level, silent_people=self.silent_people)
-        return manifest_of(self.settings, self.claim, counts, self.figures, text_forms)
+        return manifest_of(self.settings, self.claim, counts, self.figures, text_forms, heading=heading)
 
     def _measure(self) -> None:
         """Measure before anything is written, so that writing is not charged for it."""
         _ = self.counts, self.measures, self.lengths
 
-    def _write_files(self, draft: Path, text_forms: Sequence[str]) -> None:
+    def _write_files(self, draft: Path, text_forms: Sequence[str], heading: Heading) -> None:
         """Write all files of a release of records."""
         digest = self.write_records(draft / "records.parquet")
-        manifest = self.manifest_with(digest, text_forms)
+        manifest = self.manifest_with(digest, text_forms, heading)
         write_taxonomy(draft / "taxonomy.parquet", self.published_taxonomy)
         for form in dict.fromkeys(text_forms):
             with (draft / f"records.{form}").open("w", encoding="utf-8", newline="") as out:

@@ -24,14 +24,15 @@ from incrowd.core.types import Ints64, Progress
 from incrowd.errors import BadInputError
 from incrowd.metrics.use import PublishedSets, Use, measure_use
 from incrowd.release.describe import Counts
+from incrowd.release.files.heading import NO_HEADING, Heading
 from incrowd.release.files.nodes import PublishedNodes, above, published_nodes, taxonomy_table
+from incrowd.release.files.tile_page import tile_page
 from incrowd.release.files.tiles import (
     Tile,
     TileCounts,
     TileManifest,
     UseFigures,
     tile_manifest,
-    tile_page,
     tile_rows,
     write_tiles,
 )
@@ -145,10 +146,10 @@ class TileRelease(Publication):
             *self.notes,
         )
 
-    @property
-    def manifest(self) -> TileManifest:
-        """What the release says of itself."""
-        return tile_manifest(self.settings, self.claim, TileCounts.of(self.published), use_figures(self.use))
+    def manifest(self, heading: Heading = NO_HEADING) -> TileManifest:
+        """Return what the release says of itself."""
+        counts = TileCounts.of(self.published)
+        return tile_manifest(self.settings, self.claim, counts, use_figures(self.use), heading)
 
     @property
     def originals(self) -> TileOriginals:
@@ -166,11 +167,11 @@ class TileRelease(Publication):
         rows = list_ids(tiles.held_start)
         yield self.transactions.owners.take(pa.array(rows)), pa.array(places[tiles.held], pa.int64())
 
-    def _write_files(self, draft: Path, text_forms: Sequence[str]) -> None:
+    def _write_files(self, draft: Path, text_forms: Sequence[str], heading: Heading) -> None:
         """Write all files of a release of tiles."""
         if text_forms:
             raise BadInputError("a release of tiles has no text forms yet: drop --write")
-        manifest = self.manifest
+        manifest = self.manifest(heading)
         write_tiles(draft / "tiles.parquet", self.published)
         write_taxonomy(
             draft / "taxonomy.parquet", taxonomy_table(self.named, above(self.named, self.tiles.nodes))

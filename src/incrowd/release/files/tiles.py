@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from incrowd.core.claims import Claim
 from incrowd.core.promises import Settings
-from incrowd.release.files.manifest import Closed, Figure, Share, SpelledClaim, Versions, canonical_text
+from incrowd.release.files.heading import NO_HEADING, Heading
+from incrowd.release.files.manifest import TILES_FORMAT, Closed, Figure, Headed, Share, SpelledClaim, Versions
 from incrowd.release.files.names import TILE_FILES
-from incrowd.release.files.records import Label, shown, write_parquet
-from incrowd.report.html import page
+from incrowd.release.files.records import Label, write_parquet
 
 __all__ = [
     "TILES_SCHEMA",
@@ -22,7 +22,6 @@ __all__ = [
     "TileManifest",
     "UseFigures",
     "tile_manifest",
-    "tile_page",
     "tile_rows",
     "write_tiles",
 ]
@@ -35,7 +34,6 @@ TILES_SCHEMA = pa.schema(
         ("units", pa.int64()),
     ]
 )
-MOST_SHOWN = 20
 
 
 class Tile(NamedTuple):
@@ -77,10 +75,9 @@ class UseFigures(Closed, frozen=True, forbid_unknown_fields=True):
     links_kept: Share
 
 
-class TileManifest(Closed, frozen=True, forbid_unknown_fields=True):
+class TileManifest(Headed, frozen=True, forbid_unknown_fields=True):
     """What a release of tiles says of itself. The seed is secret: who has it could foretell who was held back from a tile."""
 
-    format: Literal["incrowd-tiles/1"]
     versions: Versions
     files: list[str]
     method: Literal["mosaic"]
@@ -90,16 +87,16 @@ class TileManifest(Closed, frozen=True, forbid_unknown_fields=True):
     use: UseFigures
     account: list[str]
 
-    def text(self) -> str:
-        """Return the manifest as it is written."""
-        return canonical_text(self)
 
-
-def tile_manifest(settings: Settings, claim: Claim, counts: TileCounts, use: UseFigures) -> TileManifest:
+def tile_manifest(
+    settings: Settings, claim: Claim, counts: TileCounts, use: UseFigures, heading: Heading = NO_HEADING
+) -> TileManifest:
     """Return what a release of tiles says of itself."""
     spelled = {name: value for name, value in settings.spelled.items() if name != "seed"}
     return TileManifest(
-        format="incrowd-tiles/1",
+        format=TILES_FORMAT,
+        title=heading.title,
+        date=heading.date,
         versions=Versions.here(),
         files=list(TILE_FILES),
         method="mosaic",
@@ -147,16 +144,3 @@ def tile_rows(tiles: Sequence[Tile]) -> pa.Table:
 def write_tiles(sink: Path | pa.NativeFile, tiles: Sequence[Tile]) -> None:
     """Write tiles in their only form."""
     write_parquet(sink, tile_rows(tiles).combine_chunks().to_batches(), TILES_SCHEMA)
-
-
-def tile_page(manifest: TileManifest, tiles: Sequence[Tile]) -> str:
-    """Return the page of a release of tiles."""
-    larger = [tile for tile in tiles if len(tile.labels) > 1]
-    telling = sorted(larger, key=lambda tile: (-len(tile.labels) * tile.people, tile.labels))[:MOST_SHOWN]
-    common = sorted(tiles, key=lambda tile: (-tile.people, tile.labels))[:MOST_SHOWN]
-    return page("tiles.html", manifest=manifest, telling=_spelled(telling), common=_spelled(common))
-
-
-def _spelled(tiles: Sequence[Tile]) -> list[tuple[int, int, str]]:
-    """Return people, units and labels of tiles as people see them."""
-    return [(tile.people, tile.units, ", ".join(map(shown, tile.labels))) for tile in tiles]
