@@ -57,6 +57,11 @@ DEMO_K = 5
     type=FILE,
     help="Write which record is whose to a file (mode 0600). Never publish that file.",
 )
+@click.option(
+    "--private-report",
+    type=FILE,
+    help="Write a page of originals beside what is published of them (mode 0600). Never publish that file.",
+)
 @click.option("--force", is_flag=True, help="Replace an existing release (and nothing else).")
 @click.option("--keep-rejected", is_flag=True, help="Keep the text of rejected lines in rejects.jsonl.")
 @click.option(

@@ -138,6 +138,7 @@ def run_on(engine: Engine, job: Job, listener: ProgressListener) -> Outcome:
                 text_forms=job.options.text_forms,
                 heading=job.heading,
                 private_map=job.options.private_map,
+                private_report=job.options.private_report,
                 map_notes=map_notes(job, made.read.format),
                 step=clock.step,
                 progress=listener.reading,

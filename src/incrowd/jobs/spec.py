@@ -18,6 +18,7 @@ from incrowd.methods.registry import METHODS, Method, method_named
 from incrowd.release.files.exports import check_forms
 from incrowd.release.files.heading import NO_HEADING, Heading, read_heading
 from incrowd.release.private_map import check_map
+from incrowd.release.private_report import check_apart, check_report
 from incrowd.release.publication import check_out
 from incrowd.taxonomy import Unlisted
 
@@ -49,6 +50,7 @@ class Options:
     title: str | None = None
     date: str | None = None
     private_map: Path | None = None
+    private_report: Path | None = None
     force: bool = False
     memory: str = "4GB"
     keep_rejected: bool = False
@@ -135,7 +137,19 @@ def read_job(options: Options) -> Job:
     check_out(options.out, force=options.force)
     if options.private_map is not None:
         check_map(options.private_map, options.out, force=options.force)
+    if options.private_report is not None:
+        _check_report(options, options.private_report, method)
     return replace(job, k=k, heading=heading)
+
+
+def _check_report(options: Options, report: Path, method: Method) -> None:
+    """Refuse a private report that cannot be written."""
+    if method.is_noisy:
+        raise BadInputError(
+            f"method {method.name} publishes a list and no one's records: drop --private-report"
+        )
+    check_report(report, options.out, force=options.force)
+    check_apart([report] if options.private_map is None else [report, options.private_map])
 
 
 def check_input(options: Options, settings: Sequence[Setting]) -> Job:

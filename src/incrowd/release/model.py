@@ -17,7 +17,7 @@ from incrowd.auditing.owners import Originals
 from incrowd.auditing.result import Audit
 from incrowd.core.claims import Claim
 from incrowd.core.classes import WITHHELD, Classes
-from incrowd.core.ragged import count_distinct
+from incrowd.core.ragged import count_distinct, starts_of
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Progress
 from incrowd.metrics import Bound, Losses, Utility, bound_of, measure_losses, measure_utility
@@ -31,6 +31,7 @@ from incrowd.release.files.records import RECORDS_SCHEMA, Record
 from incrowd.release.lengths import lengths_of
 from incrowd.release.publication import RecordsPublication
 from incrowd.release.rows import Entries, Records, entries_of, published_taxonomy, records_of
+from incrowd.release.shares import Shares
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["Release"]
@@ -141,6 +142,19 @@ class Release(RecordsPublication):
     def silent_people(self) -> int:
         """How many different people the withheld records belong to."""
         return len(np.unique(self.transactions.person[self.classes.of_row == WITHHELD]))
+
+    @property
+    def shares(self) -> Shares | None:
+        """Who got which record; None where records are no one's. Private."""
+        classes = self.classes
+        if self.is_list or classes.copies is not None:
+            return None
+        shown = classes.of_row != WITHHELD
+        labels = list(zip(self.entries.labels.to_pylist(), self.entries.exact.tolist(), strict=True))
+        held = classes.of_row[shown].astype(np.int64)
+        counts, other = classes.counts.tolist(), classes.stands_for
+        stands_for = None if other is None else (other.start, other.nodes)
+        return Shares(starts_of(shown), held, classes.start, classes.nodes, labels, counts, stands_for)
 
     def table(self) -> pa.Table:
         """Return what is published as an Arrow table: the records, or the list."""

@@ -38,6 +38,7 @@ from incrowd.release.files.tiles import (
 )
 from incrowd.release.private_map import notes_with, write_map
 from incrowd.release.publication import Publication
+from incrowd.release.shares import Shares
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["TileRelease", "use_figures"]
@@ -157,6 +158,15 @@ class TileRelease(Publication):
         tiles, places = self.tiles, self._in_order[1]
         return TileOriginals(self.transactions, self.taxonomy, tiles.held_start, places[tiles.held])
 
+    @property
+    def shares(self) -> Shares:
+        """Who holds which tiles. Private."""
+        tiles, place = self.tiles, self.named.places(self.tiles.nodes)
+        texts = self.named.labels.take(pa.array(place)).to_pylist()
+        labels = list(zip(texts, self.named.exact[place].tolist(), strict=True))
+        held = tiles.held.astype(np.int64)
+        return Shares(tiles.held_start, held, tiles.start, tiles.nodes, labels, [1] * len(labels))
+
     def table(self) -> pa.Table:
         """Return what is published as an Arrow table."""
         return tile_rows(self.published)
@@ -179,7 +189,7 @@ class TileRelease(Publication):
         (draft / "manifest.json").write_text(manifest.text(), encoding="utf-8")
         (draft / "report.html").write_text(tile_page(manifest, self.published), encoding="utf-8")
 
-    def _write_map(self, file: Path, notes: Mapping[str, str], draft: Path) -> None:
+    def _write_map(self, file: Path, draft: Path, notes: Mapping[str, str]) -> None:
         """Write which owner holds which tiles."""
         write_map(file, self.owners(), notes_with(notes, self.named.renamed, draft))
 

@@ -73,6 +73,7 @@ def _check(job: Job) -> None:
     local = {
         f"method {job.method.name}": job.method.name not in METHODS,
         f"--encoding {job.options.encoding}": job.encoding != UTF8,
+        "--private-report": job.options.private_report is not None,
     }
     for what, is_local in local.items():
         if is_local:
