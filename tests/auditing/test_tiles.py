@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import random
 import shutil
@@ -417,3 +418,49 @@ def test_a_heading_out_of_form(copy, name, value):
     say(copy, said)
     (copy / "report.html").write_text(tile_page(manifest, read(copy)), encoding="utf-8")
     assert f"the manifest's {name} must be" in problems(copy)
+
+
+@pytest.fixture(scope="module")
+def with_forms(made, tmp_path_factory):
+    path = tmp_path_factory.mktemp("forms") / "release"
+    assert made.write(path, text_forms=["jsonl", "csv", "dat", "csv"]).confirmed
+    return path
+
+
+def test_text_forms_say_what_the_tiles_say(with_forms, written):
+    tiles = read(with_forms)
+    assert (with_forms / "tiles.parquet").read_bytes() == (written / "tiles.parquet").read_bytes()
+    said = [
+        json.loads(line) for line in (with_forms / "tiles.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    assert said == pq.read_table(with_forms / "tiles.parquet").to_pylist()
+    rows = list(csv.reader((with_forms / "tiles.csv").read_text(encoding="utf-8").splitlines()))
+    assert rows[0] == ["tile", "item", "exact", "people", "units"]
+    assert len(rows) - 1 == sum(len(tile.labels) for tile in tiles)
+    assert [
+        "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}animal\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}",
+        "false",
+    ] in [row[1:3] for row in rows]
+    baskets = (with_forms / "tiles.dat").read_text(encoding="utf-8").splitlines()
+    assert len(baskets) == sum(tile.units for tile in tiles)
+    wine = sum("wine" in basket.split() for basket in baskets)
+    assert wine == sum(tile.units for tile in tiles if ("wine", True) in tile.labels)
+    assert said_of(with_forms)["files"] == sorted(path.name for path in with_forms.iterdir())
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "dat"])
+def test_a_text_form_that_says_something_else(with_forms, tmp_path, form):
+    shutil.copytree(with_forms, tmp_path / "release")
+    file = tmp_path / f"release/tiles.{form}"
+    file.write_text(file.read_text(encoding="utf-8") + "p1 newt\n", encoding="utf-8")
+    assert f"tiles.{form} does not say what tiles.parquet says" in problems(tmp_path / "release")
+    file.unlink()
+    assert problems(tmp_path / "release")
+
+
+def test_a_text_form_that_is_not_listed(copy):
+    (copy / "tiles.csv").write_text("p1,newt")
+    assert "entries that are no part" in problems(copy)
+    said = said_of(copy)
+    say(copy, {**said, "files": [*said["files"], "tiles.xml"]})
+    assert problems(copy)

@@ -83,3 +83,24 @@ def test_too_few_people_are_refused(log, tmp_path):
     assert ran.code == 2
     assert "mosaic needs at least 10 k = 70 people (found 60)" in ran.err.splitlines()[-1]
     assert not (tmp_path / "out").exists()
+
+
+def test_text_forms_are_written_and_audited(log, tmp_path):
+    options = (
+        "--method",
+        "mosaic",
+        "--k",
+        5,
+        "--items",
+        "terms",
+        "--unit",
+        "session:30m",
+        "--write",
+        "csv,jsonl",
+    )
+    ran = call("anonymize", log, "--out", tmp_path / "out", *options)
+    assert ran.code == 0, ran.err
+    assert {"tiles.csv", "tiles.jsonl"} < {path.name for path in (tmp_path / "out").iterdir()}
+    assert call("audit", tmp_path / "out").code == 0
+    again = call("anonymize", log, "--out", tmp_path / "out", *options, "--force")
+    assert again.code == 0, again.err

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from incrowd.auditing.files import check_contents, check_exactly
+from incrowd.auditing.files import check_contents, check_exactly, check_text
 from incrowd.auditing.manifest import check_heading
 from incrowd.auditing.result import Audit
 from incrowd.auditing.taxonomy import PublishedTree, check_taxonomy, hidden_in
@@ -21,9 +21,10 @@ from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints64
 from incrowd.errors import ClaimError
 from incrowd.release.files.manifest import Versions, read_manifest
-from incrowd.release.files.names import TILE_FILES
+from incrowd.release.files.names import text_forms_of, tile_files_with
 from incrowd.release.files.parts import same_schema
 from incrowd.release.files.records import Label, is_canonical
+from incrowd.release.files.tile_exports import tile_text
 from incrowd.release.files.tile_page import tile_page
 from incrowd.release.files.tiles import (
     TILES_SCHEMA,
@@ -71,7 +72,7 @@ def audit_tiles(
     result = Audit(manifest.claim.claim)
     try:
         settings = _check_manifest(manifest, result)
-        check_exactly(directory, TILE_FILES, result)
+        check_exactly(directory, tile_files_with(text_forms_of(manifest.files)), result)
         tiles = [] if result.problems else _read_tiles(directory / "tiles.parquet", result)
         if not result.problems:
             _check_release(directory, manifest, settings, tiles, result)
@@ -148,10 +149,18 @@ def _check_release(
     with result.checking("manifest and report follow from the tiles"):
         check_heading(manifest, result)
         expected = tile_manifest(
-            settings, manifest.claim.claim, TileCounts.of(tiles), manifest.use, manifest.heading
+            settings,
+            manifest.claim.claim,
+            TileCounts.of(tiles),
+            manifest.use,
+            heading=manifest.heading,
+            text_forms=text_forms_of(manifest.files),
         )
         files = {"manifest.json": expected.text(), "report.html": tile_page(expected, tiles)}
         check_contents(directory, files, "a release with these tiles and parameters", result)
+    for form in text_forms_of(manifest.files):
+        with result.checking(f"tiles.{form} says the same"):
+            check_text(directory / f"tiles.{form}", tile_text(form, tiles), result)
 
 
 def _check_numbers(tiles: Sequence[Tile], settings: Settings, result: Audit) -> None:

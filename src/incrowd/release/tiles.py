@@ -21,11 +21,11 @@ from incrowd.core.rounding import four_digits
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints64, Progress
-from incrowd.errors import BadInputError
 from incrowd.metrics.use import PublishedSets, Use, measure_use
 from incrowd.release.describe import Counts
 from incrowd.release.files.heading import NO_HEADING, Heading
 from incrowd.release.files.nodes import PublishedNodes, above, published_nodes, taxonomy_table
+from incrowd.release.files.tile_exports import tile_text
 from incrowd.release.files.tile_page import tile_page
 from incrowd.release.files.tiles import (
     Tile,
@@ -147,10 +147,12 @@ class TileRelease(Publication):
             *self.notes,
         )
 
-    def manifest(self, heading: Heading = NO_HEADING) -> TileManifest:
+    def manifest(self, heading: Heading = NO_HEADING, text_forms: Sequence[str] = ()) -> TileManifest:
         """Return what the release says of itself."""
         counts = TileCounts.of(self.published)
-        return tile_manifest(self.settings, self.claim, counts, use_figures(self.use), heading)
+        return tile_manifest(
+            self.settings, self.claim, counts, use_figures(self.use), heading=heading, text_forms=text_forms
+        )
 
     @property
     def originals(self) -> TileOriginals:
@@ -179,9 +181,10 @@ class TileRelease(Publication):
 
     def _write_files(self, draft: Path, text_forms: Sequence[str], heading: Heading) -> None:
         """Write all files of a release of tiles."""
-        if text_forms:
-            raise BadInputError("a release of tiles has no text forms yet: drop --write")
-        manifest = self.manifest(heading)
+        manifest = self.manifest(heading, text_forms)
+        for form in dict.fromkeys(text_forms):
+            with (draft / f"tiles.{form}").open("w", encoding="utf-8", newline="") as out:
+                out.writelines(tile_text(form, self.published))
         write_tiles(draft / "tiles.parquet", self.published)
         write_taxonomy(
             draft / "taxonomy.parquet", taxonomy_table(self.named, above(self.named, self.tiles.nodes))

@@ -12,7 +12,7 @@ from incrowd.core.claims import Claim
 from incrowd.core.promises import Settings
 from incrowd.release.files.heading import NO_HEADING, Heading
 from incrowd.release.files.manifest import TILES_FORMAT, Closed, Figure, Headed, Share, SpelledClaim, Versions
-from incrowd.release.files.names import TILE_FILES
+from incrowd.release.files.names import tile_files_with
 from incrowd.release.files.records import Label, write_parquet
 
 __all__ = [
@@ -89,7 +89,13 @@ class TileManifest(Headed, frozen=True, forbid_unknown_fields=True):
 
 
 def tile_manifest(
-    settings: Settings, claim: Claim, counts: TileCounts, use: UseFigures, heading: Heading = NO_HEADING
+    settings: Settings,
+    claim: Claim,
+    counts: TileCounts,
+    use: UseFigures,
+    *,
+    heading: Heading = NO_HEADING,
+    text_forms: Sequence[str] = (),
 ) -> TileManifest:
     """Return what a release of tiles says of itself."""
     spelled = {name: value for name, value in settings.spelled.items() if name != "seed"}
@@ -98,7 +104,7 @@ def tile_manifest(
         title=heading.title,
         date=heading.date,
         versions=Versions.here(),
-        files=list(TILE_FILES),
+        files=tile_files_with(text_forms),
         method="mosaic",
         parameters=spelled,
         claim=SpelledClaim.of(claim),
