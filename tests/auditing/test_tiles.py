@@ -88,7 +88,13 @@ def copy(written, tmp_path) -> Path:
 def read(path: Path) -> list[Tile]:
     rows = pq.read_table(path / "tiles.parquet").to_pylist()
     return [
-        Tile(tuple(zip(row["items"], row["exact"], strict=True)), row["people"], row["units"]) for row in rows
+        Tile(
+            tuple(zip(row["items"], row["exact"], strict=True)),
+            row["people"],
+            row["units"],
+            tuple(row["order"]),
+        )
+        for row in rows
     ]
 
 
@@ -464,3 +470,62 @@ def test_a_text_form_that_is_not_listed(copy):
     said = said_of(copy)
     say(copy, {**said, "files": [*said["files"], "tiles.xml"]})
     assert problems(copy)
+
+
+def placed(data: Transactions, seed: int, shuffled: float) -> Transactions:
+    """Give words places: those of the alphabet backwards, but for some."""
+    dice = np.random.default_rng(seed)
+    places = (200 - data.items).astype(np.uint8)
+    some = dice.random(len(places)) < shuffled
+    places[some] = dice.integers(0, 256, np.count_nonzero(some))
+    return replace(data, places=places)
+
+
+@pytest.fixture(scope="module")
+def ordered(made, tmp_path_factory):
+    """A release where some tiles have an order that all agree on, and some have not."""
+    path = tmp_path_factory.mktemp("ordered") / "release"
+    release = replace(made, transactions=placed(made.transactions, 1, 0.005))
+    assert release.write(path).confirmed
+    return release, path
+
+
+def test_an_order_is_that_of_all_holders(ordered):
+    release, path = ordered
+    larger = [tile for tile in read(path) if len(tile.labels) > 1]
+    words = [tile for tile in larger if all(exact for _, exact in tile.labels)]
+    agreed = [tile for tile in larger if tile.order]
+    assert agreed
+    assert len(agreed) < len(words)
+    for tile in agreed:
+        assert tile.in_order == sorted(tile.labels, reverse=True)
+        assert tile in words  # a class was typed by nobody
+    assert problems(path, originals=release.originals) == ""
+
+
+def test_every_random_order_is_confirmed(made, tmp_path):
+    for seed in range(6):
+        release = replace(made, transactions=placed(made.transactions, seed, 0.02 * seed))
+        assert release.write(tmp_path / str(seed)).confirmed
+
+
+def test_another_order(ordered, tmp_path):
+    release, path = ordered
+    shutil.copytree(path, tmp_path / "release")
+    tiles = read(path)
+    for place, tile in enumerate(tiles):
+        if len(tile.labels) > 1:
+            other = () if tile.order else tuple(range(len(tile.labels)))[::-1]
+            derive(tmp_path / "release", changed(tiles, place, order=other))
+            assert not problems(tmp_path / "release")
+            found = problems(tmp_path / "release", originals=release.originals)
+            assert "1 tiles are in an order that is not their holders'" in found
+
+
+@pytest.mark.parametrize("order", [(0, 1), (0, 0), (1,), (1, 2), (1, 0, 2), (-1, 0)])
+def test_an_order_that_is_none(copy, order):
+    tiles = read(copy)
+    place = next(i for i, tile in enumerate(tiles) if len(tile.labels) == 2)
+    write_tiles(copy / "tiles.parquet", changed(tiles, place, order=order))
+    assert "an order that is none" in problems(copy)
+    assert call("show", copy, "--top", 1000).code == 0

@@ -40,7 +40,7 @@ from incrowd.taxonomy.tree import Taxonomy
 __all__ = ["TileOriginals", "audit_tiles", "nodes_of_tiles"]
 
 DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
-HOLDERS = "how many people hold each tile, and that nobody holds what is not theirs: that takes the private map and the originals"
+HOLDERS = "how many people hold each tile, that nobody holds what is not theirs, and the order of labels: that takes the private map and the originals"
 NEARLY = 1e-9
 Measure = Callable[[Sequence[Tile]], UseFigures | None]
 
@@ -114,7 +114,13 @@ def _read_tiles(path: Path, result: Audit) -> list[Tile]:
             return []
         rows = file.read().to_pylist()
     tiles = [
-        Tile(tuple(zip(row["items"], row["exact"], strict=True)), row["people"], row["units"]) for row in rows
+        Tile(
+            tuple(zip(row["items"], row["exact"], strict=True)),
+            row["people"],
+            row["units"],
+            tuple(row["order"]),
+        )
+        for row in rows
     ]
     with result.checking(f"{len(tiles):,} distinct tiles, in order, and nothing else in the file"):
         contents = [tile.labels for tile in tiles]
@@ -124,6 +130,9 @@ def _read_tiles(path: Path, result: Audit) -> list[Tile]:
             wrong=not (in_order and within), problem="tiles.parquet has tiles or labels out of order or twice"
         )
         result.require(wrong=not all(contents), problem="tiles.parquet has a tile without a label")
+        result.require(
+            wrong=not all(map(_has_an_order, tiles)), problem="tiles.parquet has an order that is none"
+        )
         hidden = hidden_in({text for labels in contents for text, _ in labels})
         result.require(wrong=bool(hidden), problem=f"{hidden:,} labels hold characters that cannot be seen")
         result.require(
@@ -131,6 +140,12 @@ def _read_tiles(path: Path, result: Audit) -> list[Tile]:
             problem="tiles.parquet is not written as its rows are: it holds bytes that are no part of them",
         )
     return tiles
+
+
+def _has_an_order(tile: Tile) -> bool:
+    """Tell whether the order of a tile is one of its labels, and spelt only where it is not that of code points."""
+    plain = list(range(len(tile.labels)))
+    return not tile.order or (sorted(tile.order) == plain and list(tile.order) != plain)
 
 
 def _check_release(
@@ -234,6 +249,11 @@ def _check_holders(
     false = _count_false(nodes, originals, times)
     with result.checking("each label is an item of its owner or above one, and each item is spoken for once"):
         result.require(wrong=bool(false), problem=f"{false:,} units hold tiles that are not true of them")
+    with result.checking("labels are in code point order, or in the order of all who hold them"):
+        wrong = sum(tile.order != order for tile, order in zip(tiles, _orders(nodes, originals), strict=True))
+        result.require(
+            wrong=bool(wrong), problem=f"{wrong:,} tiles are in an order that is not their holders'"
+        )
     people = [len(times[tile]) for tile in range(len(tiles))]
     result.people_min = min(people, default=0)
     with result.checking(f"each tile is held by at least {result.people_min:,} different people"):
@@ -299,6 +319,38 @@ def _count_false(
         labels = [node for tile in own for node in nodes[tile]]
         false += not _is_true(labels, leaves[bounds[row] : bounds[row + 1]], end)
     return false
+
+
+def _orders(nodes: Sequence[Sequence[int]], originals: TileOriginals) -> list[tuple[int, ...]]:
+    """Return the order of each tile's labels in which all rows that hold it have the words; empty: code point order."""
+    data, tree = originals.transactions, originals.taxonomy
+    if data.places is None:
+        return [()] * len(nodes)
+    found: list[set[tuple[int, ...]]] = [set() for _ in nodes]
+    leaves, places = tree.leaves_of(data.items).tolist(), data.places.tolist()
+    bounds, held = data.indptr.tolist(), originals.held.tolist()
+    for row, (first, stop) in enumerate(pairwise(originals.start.tolist())):
+        larger = [tile for tile in held[first:stop] if len(nodes[tile]) > 1]
+        if larger:
+            own = slice(bounds[row], bounds[row + 1])
+            place_of = dict(zip(leaves[own], places[own], strict=True))
+            for tile in larger:
+                found[tile].add(_order_in(place_of, nodes[tile]))
+    return [_agreed(orders) for orders in found]
+
+
+def _order_in(place_of: Mapping[int, int], nodes: Sequence[int]) -> tuple[int, ...]:
+    """Return the order of some nodes in one row; empty if one is no word of it, or two stand at one place."""
+    places = [place_of.get(node, -1) for node in nodes]
+    if min(places) < 0 or len(set(places)) < len(places):
+        return ()
+    return tuple(sorted(range(len(nodes)), key=places.__getitem__))
+
+
+def _agreed(orders: set[tuple[int, ...]]) -> tuple[int, ...]:
+    """Return the only order, if there is one and it is not that of code points."""
+    only = next(iter(orders)) if len(orders) == 1 else ()
+    return () if only == tuple(range(len(only))) else only
 
 
 def _is_true(labels: Sequence[int], leaves: Sequence[int], end: Sequence[int]) -> bool:

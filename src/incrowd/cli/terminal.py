@@ -160,8 +160,11 @@ def show_tiles(
     table.add_column("units", justify="right")
     table.add_column("tile")
     for row in largest[:top]:
-        labels = zip(row["items"], row["exact"], strict=True)
-        table.add_row(f"{row['people']:,}", f"{row['units']:,}", Text(visible(", ".join(map(shown, labels)))))
+        labels = list(zip(row["items"], row["exact"], strict=True))
+        plain = list(range(len(labels)))
+        order = row["order"] if sorted(row["order"]) == plain else plain
+        words = ", ".join(shown(labels[place]) for place in order)
+        table.add_row(f"{row['people']:,}", f"{row['units']:,}", Text(visible(words)))
     console.print(table)
     _show_account(console, manifest.account)
 

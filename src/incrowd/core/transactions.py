@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from incrowd.core.events import QueryEvents
 from incrowd.core.ragged import filtered_starts, list_sums, starts_of
-from incrowd.core.types import Bools, Ints32, Ints64
+from incrowd.core.types import Bools, Bytes, Ints32, Ints64
 
 __all__ = ["Transactions"]
 
@@ -42,6 +42,8 @@ class Transactions:
         Private, like the owners.
     events
         Every query of every row, where a method needs them.
+    places
+        Where in a query of the row each item stands, at the earliest; None where that was not asked for, or items are not words.
     """
 
     indptr: Ints64
@@ -53,6 +55,7 @@ class Transactions:
     account: tuple[str, ...] = field(default=())
     people: pa.Array | None = None
     events: QueryEvents | None = None
+    places: Bytes | None = None
 
     def __post_init__(self) -> None:
         for name in ("indptr", "items", "counts"):
@@ -148,6 +151,7 @@ class Transactions:
             indptr=filtered_starts(self.indptr, keep),
             items=renumbered[self.items[keep]].astype(np.int32),
             counts=self.counts[keep],
+            places=None if self.places is None else self.places[keep],
             vocabulary=self.vocabulary.filter(pa.array(~unwanted)),
             account=(*self.account, note),
             events=None if self.events is None else self.events.without_items(unwanted),

@@ -48,6 +48,8 @@ class Method:
         Checks values of its own parameters that their types allow; raises `BadInputError`.
     needs_events
         Whether it needs every single query event, not only which items a person has.
+    uses_places
+        Whether its release shows words in the order in which they stand in queries.
     entry_bytes
         Bytes of memory for each item of each record.
     """
@@ -57,6 +59,7 @@ class Method:
     use: Use = "publishing"
     check: Callable[..., None] | None = None
     needs_events: bool = False
+    uses_places: bool = False
     entry_bytes: int = 120
 
     @property
@@ -128,6 +131,7 @@ _ALL = (
         mosaic,
         "Which items occur, how often and with which others: exact, and of no one in particular.",
         check=check_mosaic,
+        uses_places=True,
         entry_bytes=150,
     ),
     Method(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from incrowd.metrics.use import PublishedSets, Use, measure_use
 from incrowd.release.describe import Counts
 from incrowd.release.files.heading import NO_HEADING, Heading
 from incrowd.release.files.nodes import PublishedNodes, above, published_nodes, taxonomy_table
+from incrowd.release.files.records import Label
 from incrowd.release.files.tile_exports import tile_text
 from incrowd.release.files.tile_page import tile_page
 from incrowd.release.files.tiles import (
@@ -39,6 +41,7 @@ from incrowd.release.files.tiles import (
 from incrowd.release.private_map import notes_with, write_map
 from incrowd.release.publication import Publication
 from incrowd.release.shares import Shares
+from incrowd.release.tile_order import agreed_ranks
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["TileRelease", "use_figures"]
@@ -47,6 +50,14 @@ __all__ = ["TileRelease", "use_figures"]
 def use_figures(use: Use) -> UseFigures:
     """Return measures as a manifest spells them."""
     return UseFigures(**{name: four_digits(value) for name, value in msgspec.structs.asdict(use).items()})
+
+
+def _tile(labels: list[Label], ranks: list[int], people: int, units: int) -> Tile:
+    """Return a tile with its labels sorted, and their order where it is another and not -1."""
+    by_label = sorted(zip(labels, ranks, strict=True))
+    order = tuple(sorted(range(len(labels)), key=lambda place: by_label[place][1]))
+    is_other = ranks[0] >= 0 and order != tuple(range(len(labels)))
+    return Tile(tuple(label for label, _ in by_label), people, units, order if is_other else ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,11 +102,12 @@ class TileRelease(Publication):
                 strict=True,
             )
         )
-        bounds = self.tiles.start.tolist()
-        people, units = self.tiles.people.tolist(), self.tiles.units.tolist()
+        ranks = agreed_ranks(self.tiles, self.transactions, self.taxonomy).tolist()
+        bounds = list(pairwise(self.tiles.start.tolist()))
+        numbers = zip(bounds, self.tiles.people.tolist(), self.tiles.units.tolist(), strict=True)
         made = [
-            Tile(tuple(sorted(labels[bounds[t] : bounds[t + 1]])), people[t], units[t])
-            for t in range(len(people))
+            _tile(labels[first:stop], ranks[first:stop], people, units)
+            for (first, stop), people, units in numbers
         ]
         order = sorted(range(len(made)), key=lambda t: made[t].labels)
         places = np.empty(len(made), dtype=np.int64)

@@ -16,7 +16,13 @@ def _jsonl(tiles: Sequence[Tile]) -> Iterator[str]:
     """Give one JSON object per tile."""
     for tile in tiles:
         items, exact = [text for text, _ in tile.labels], [exact for _, exact in tile.labels]
-        said = {"items": items, "exact": exact, "people": tile.people, "units": tile.units}
+        said = {
+            "items": items,
+            "exact": exact,
+            "people": tile.people,
+            "units": tile.units,
+            "order": tile.order,
+        }
         yield json.dumps(said, ensure_ascii=False) + "\n"
 
 
@@ -25,7 +31,7 @@ def _csv(tiles: Sequence[Tile]) -> Iterator[str]:
     rows = (
         [
             (number, safe_cell(shown(label)), str(label[1]).lower(), tile.people, tile.units)
-            for label in tile.labels
+            for label in tile.in_order
         ]
         for number, tile in enumerate(tiles)
     )
@@ -35,7 +41,7 @@ def _csv(tiles: Sequence[Tile]) -> Iterator[str]:
 def _dat(tiles: Sequence[Tile]) -> Iterator[str]:
     """Give one line per tile and unit that counts: tools that count baskets find the published numbers."""
     for tile in tiles:
-        yield (" ".join(map(token, tile.labels)) + "\n") * tile.units
+        yield (" ".join(map(token, tile.in_order)) + "\n") * tile.units
 
 
 FORMS: Mapping[str, Callable[[Sequence[Tile]], Iterator[str]]] = {"jsonl": _jsonl, "csv": _csv, "dat": _dat}

@@ -39,4 +39,4 @@ def tile_page(manifest: TileManifest, tiles: Sequence[Tile]) -> str:
 
 def _spelled(tile: Tile) -> tuple[int, int, str]:
     """Return people, units and labels of a tile as people see them."""
-    return tile.people, tile.units, ", ".join(map(shown, tile.labels))
+    return tile.people, tile.units, ", ".join(map(shown, tile.in_order))

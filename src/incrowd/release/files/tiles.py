@@ -32,16 +32,27 @@ TILES_SCHEMA = pa.schema(
         ("exact", pa.list_(pa.bool_())),
         ("people", pa.int64()),
         ("units", pa.int64()),
+        ("order", pa.list_(pa.int32())),
     ]
 )
 
 
 class Tile(NamedTuple):
-    """A tile as it is published: its labels in order, how many people hold it, and in how many units."""
+    """A tile as it is published: its labels in code point order, how many people hold it, and in how many units.
+
+    `order` says in which order the labels are shown where that is another: first ``labels[order[0]]`` and so on. It is empty for
+    code point order.
+    """
 
     labels: tuple[Label, ...]
     people: int
     units: int
+    order: tuple[int, ...] = ()
+
+    @property
+    def in_order(self) -> list[Label]:
+        """The labels in the order in which they are shown."""
+        return [self.labels[place] for place in self.order] if self.order else list(self.labels)
 
 
 class TileCounts(Closed, frozen=True, forbid_unknown_fields=True):
@@ -142,6 +153,7 @@ def tile_rows(tiles: Sequence[Tile]) -> pa.Table:
             ),
             pa.array([tile.people for tile in tiles], pa.int64()),
             pa.array([tile.units for tile in tiles], pa.int64()),
+            pa.array([tile.order for tile in tiles], TILES_SCHEMA.field("order").type),
         ],
         schema=TILES_SCHEMA,
     )
