@@ -8,8 +8,8 @@ from incrowd.core.claims import Promise
 
 __all__ = ["Summary", "summary_of"]
 
-NAMES = "A published item may itself be a name, if as many have it."
-UNNAMED = "No account is named."
+NAMES = "An item that is published as it is may itself be a person's name."
+UNNAMED = "Accounts are not named."
 
 
 class Summary(NamedTuple):
@@ -24,12 +24,16 @@ def summary_of(claim: Promise) -> Summary:
     if claim.kind == "k-anonymous tiles":
         return _tiles(claim)
     one = {"user": "person", "session": "session"}.get(claim.unit, "original record")
-    published = [f"One record for each {one}, made of items or of classes that stand for items.", UNNAMED]
+    published = [
+        f"One record for each {one}, made of items or of classes that stand for items.",
+        UNNAMED,
+        NAMES,
+    ]
     if claim.kind == "none":
         return Summary(published, ["Nothing. Treat the release as if it were the original data."])
     if claim.kind == "k^m-anonymity":
         known = f"Someone who knows at most {claim.m} items of a record finds none that fits, or at least {claim.k}."
-        return Summary(published, [known, NAMES])
+        return Summary(published, [known])
     return Summary(published, _shared(claim, one))
 
 
@@ -45,12 +49,12 @@ def _tiles(claim: Promise) -> Summary:
             if unit != "person"
             else "No person's record is published.",
             UNNAMED,
+            NAMES,
         ],
         [
             f"At least {k:,} different accounts hold every tile.",
             "Nothing says which tiles belong to one person.",
             f"Someone who knows items of a person may learn more items of a tile, which at least {k - 1:,} other accounts hold too.",
-            NAMES,
         ],
     )
 
@@ -66,5 +70,5 @@ def _shared(claim: Promise, one: str) -> list[str]:
     if claim.speaks_of == "class":
         lines.append("A record describes all of them together, and need not be true of each.")
     elif claim.within is None:
-        lines.append(f"What a record says is true of each of them. {NAMES}")
+        lines.append("What a record says is true of each of them.")
     return lines
