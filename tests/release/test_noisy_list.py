@@ -82,7 +82,18 @@ def test_the_list_has_what_many_typed_and_not_what_one_did(runs):
 def test_nothing_in_the_manifest_counts_anything(runs):
     directory, _ = runs["nobody", 0]
     said = json.loads((directory / "manifest.json").read_text())
-    assert set(said) == {"format", "versions", "files", "method", "parameters", "claim", "account"}
+    assert set(said) == {
+        "format",
+        "title",
+        "date",
+        "versions",
+        "files",
+        "method",
+        "parameters",
+        "claim",
+        "account",
+    }
+    assert said["title"] is said["date"] is None
     assert said["parameters"] == {"d": 4, "eps": 2.0, "delta": 1e-05, "unit": "user"}
     assert "k" not in said["parameters"]
     assert "k" not in said["claim"]

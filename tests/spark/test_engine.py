@@ -329,6 +329,7 @@ def test_without_its_private_map_nothing_is_published_and_what_lies_between_step
     [
         ({"method": "clump"}, "method clump is for the local engine only"),
         ({"encoding": "gbk"}, "--encoding gbk is for the local engine only"),
+        ({"private_report": Path("private.html")}, "--private-report is for the local engine only"),
         ({"k": 1}, "k must be at least 2"),
         ({"memory": "4XB"}, "memory must be a size like 4GB"),
     ],

@@ -9,9 +9,9 @@ from incrowd.auditing.result import Audit
 from incrowd.core.promises import Settings, promised, read_settings
 from incrowd.core.rounding import at_least
 from incrowd.errors import ClaimError
-from incrowd.release.files.manifest import Manifest, SpelledClaim, Versions, account_of
+from incrowd.release.files.manifest import Headed, Manifest, SpelledClaim, Versions, account_of
 
-__all__ = ["check_manifest"]
+__all__ = ["check_heading", "check_manifest"]
 
 BY_CLUSTERS = frozenset(["flock", "partition"])
 
@@ -44,12 +44,19 @@ def check_manifest(directory: Path, manifest: Manifest, result: Audit) -> Settin
             wrong=json.dumps(manifest.parameters) != json.dumps(settings.spelled),
             problem="the manifest's parameters are not spelt as they are",
         )
+        check_heading(manifest, result)
         _check_numbers(directory, manifest, settings, result)
         result.require(
             wrong=not result.problems and written != manifest.text().encode(),
             problem="manifest.json is not spelt as a manifest is: a key stands twice, or it holds something else",
         )
     return settings
+
+
+def check_heading(manifest: Headed, result: Audit) -> None:
+    """Check the form of title and date. What they say is the publisher's word, which nothing can confirm."""
+    problem = manifest.heading.problem
+    result.require(wrong=problem is not None, problem=f"the manifest's {problem}")
 
 
 def _check_numbers(directory: Path, manifest: Manifest, settings: Settings, result: Audit) -> None:

@@ -50,6 +50,8 @@ DEMO_USERS = 2_000
     help="A parameter of the method, as --set publish=bag.",
 )
 @click.option("--write", "forms", help="Text forms beside Parquet: any of jsonl,csv,dat.")
+@click.option("--title", help="What to call the data on the release's page. It is published.")
+@click.option("--date", metavar="YYYY-MM-DD", help="A day to put on the release's page. It is published.")
 @click.option(
     "--private-map",
     type=FILE,
@@ -59,6 +61,11 @@ DEMO_USERS = 2_000
     "--series",
     type=FILE,
     help="Ledger of what was released of this source before (made if missing, mode 0600): refuse a release that overlaps. Never publish that file.",
+)
+@click.option(
+    "--private-report",
+    type=FILE,
+    help="Write a page of originals beside what is published of them (mode 0600). Never publish that file.",
 )
 @click.option("--force", is_flag=True, help="Replace an existing release (and nothing else).")
 @click.option("--keep-rejected", is_flag=True, help="Keep the text of rejected lines in rejects.jsonl.")

@@ -192,8 +192,11 @@ def _tiles_table(directory: Path, wanted: str | None = None, top: int = LISTED) 
     table.add_column("units", justify="right")
     table.add_column("tile")
     for row in largest[:top]:
-        labels = zip(row["items"], row["exact"], strict=True)
-        table.add_row(f"{row['people']:,}", f"{row['units']:,}", Text(visible(", ".join(map(shown, labels)))))
+        labels = list(zip(row["items"], row["exact"], strict=True))
+        plain = list(range(len(labels)))
+        order = row["order"] if sorted(row["order"]) == plain else plain
+        words = ", ".join(shown(labels[place]) for place in order)
+        table.add_row(f"{row['people']:,}", f"{row['units']:,}", Text(visible(words)))
     return table
 
 

@@ -14,7 +14,7 @@ from incrowd.core.activity import Activity
 from incrowd.core.claims import plural_of
 from incrowd.core.events import QueryEvents
 from incrowd.core.ragged import filtered_starts, list_sums, starts_of
-from incrowd.core.types import Bools, Ints32, Ints64
+from incrowd.core.types import Bools, Bytes, Ints32, Ints64
 
 __all__ = ["Transactions"]
 
@@ -46,6 +46,8 @@ class Transactions:
         Every query of every row, where a method needs them.
     activity
         On how many days each row's person was active, where the input has times.
+    places
+        Where in a query of the row each item stands, at the earliest; None where that was not asked for, or items are not words.
     """
 
     indptr: Ints64
@@ -58,6 +60,7 @@ class Transactions:
     people: pa.Array | None = None
     events: QueryEvents | None = None
     activity: Activity | None = None
+    places: Bytes | None = None
 
     def __post_init__(self) -> None:
         for name in ("indptr", "items", "counts"):
@@ -153,6 +156,7 @@ class Transactions:
             indptr=filtered_starts(self.indptr, keep),
             items=renumbered[self.items[keep]].astype(np.int32),
             counts=self.counts[keep],
+            places=None if self.places is None else self.places[keep],
             vocabulary=self.vocabulary.filter(pa.array(~unwanted)),
             account=(*self.account, note),
             events=None if self.events is None else self.events.without_items(unwanted),

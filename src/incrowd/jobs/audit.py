@@ -129,6 +129,7 @@ def _read_again(
             bags=not made.sets,
             knowledge=knowledge_of(source) if made.items == "concepts" else None,
             events=manifest.claim.typed_by is not None,
+            places=isinstance(manifest, TileManifest),
         )
     listener.step("taxonomy")
     return open_taxonomy(source, transactions, unlisted=made.unlisted)

@@ -71,6 +71,7 @@ def _place(job: Job, log: Log, clock: Clock, *, events: bool) -> Attached:
         bags=not job.options.sets,
         knowledge=knowledge_for(job, items),
         events=events,
+        places=job.method.uses_places,
         progress=clock.listener.reading,
     )
     log.free_rows()

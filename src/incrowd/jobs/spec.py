@@ -18,7 +18,9 @@ from incrowd.logs.formats.encoding import UTF8, find_encoding
 from incrowd.logs.input import Input
 from incrowd.methods.registry import GOALS, METHODS, Method, method_named
 from incrowd.release.files.exports import check_forms
+from incrowd.release.files.heading import NO_HEADING, Heading, read_heading
 from incrowd.release.private_map import check_map
+from incrowd.release.private_report import check_apart, check_report
 from incrowd.release.publication import check_out
 from incrowd.release.series import Series, check_series
 from incrowd.taxonomy import Unlisted
@@ -51,8 +53,11 @@ class Options:
     seed: int | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
     text_forms: Sequence[str] = ()
+    title: str | None = None
+    date: str | None = None
     private_map: Path | None = None
     series: Path | None = None
+    private_report: Path | None = None
     force: bool = False
     memory: str = "4GB"
     keep_rejected: bool = False
@@ -97,6 +102,8 @@ class Job:
         What was chosen because nothing was said, as the options that say it.
     seed
         The seed that was given, or that the method chose.
+    heading
+        What the publisher calls the release.
     """
 
     options: Options
@@ -108,6 +115,7 @@ class Job:
     encoding: str
     chosen: tuple[str, ...] = ()
     seed: int = 0
+    heading: Heading = NO_HEADING
 
     @property
     def method(self) -> Method:
@@ -130,15 +138,19 @@ def read_job(options: Options) -> Job:
         raise BadInputError(f"method {method.name} protects rows: use --unit user, so that a row is a person")
     k = check_k(DEFAULT_K if options.k is None else options.k)
     check_forms(options.text_forms)
+    heading = read_heading(options.title, options.date)
     check_out(options.out, force=options.force)
     if options.private_map is not None:
         check_map(options.private_map, options.out, force=options.force)
+    if options.private_report is not None:
+        _check_report(options, options.private_report, method)
     chosen = {f"--method {method.name}": options.method, f"--k {k}": method.is_noisy or options.k}
     return replace(
         job,
         k=None if method.is_noisy else k,  # noise does not depend on it
         items=job.items or items,
         seed=_seed_of(options, method),
+        heading=heading,
         chosen=tuple(option for option, given in chosen.items() if given is None),
     )
 
@@ -185,6 +197,16 @@ def _seed_of(options: Options, method: Method) -> int:
     if options.seed is not None:
         raise BadInputError("--series has a secret seed of its own: drop --seed")
     return Series(options.series).seed
+
+
+def _check_report(options: Options, report: Path, method: Method) -> None:
+    """Refuse a private report that cannot be written."""
+    if method.is_noisy:
+        raise BadInputError(
+            f"method {method.name} publishes a list and no one's records: drop --private-report"
+        )
+    check_report(report, options.out, force=options.force)
+    check_apart([report] if options.private_map is None else [report, options.private_map])
 
 
 def check_input(options: Options, settings: Sequence[Setting]) -> Job:

@@ -70,6 +70,8 @@ class Method:
     items, unit
         What it takes of a query log unless the owner says otherwise (those that need events take concepts); a unit that
         needs times only where there are any.
+    uses_places
+        Whether its release shows words in the order in which they stand in queries.
     entry_bytes
         Bytes of memory for each item of each record.
     """
@@ -82,6 +84,7 @@ class Method:
     needs_events: bool = False
     items: str = "nouns"
     unit: str = "user"
+    uses_places: bool = False
     entry_bytes: int = 120
 
     @property
@@ -162,6 +165,7 @@ _ALL = (
         goal="words",
         items="terms",
         unit="session:30m",
+        uses_places=True,
         entry_bytes=150,
     ),
     Method(

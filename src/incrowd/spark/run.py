@@ -92,6 +92,7 @@ def _check(job: Job) -> None:
         "--series": job.options.series is not None,
         f"--unit {job.unit}": job.unit is not None and job.unit.part is not None,
         f"--encoding {job.options.encoding}": job.encoding != UTF8,
+        "--private-report": job.options.private_report is not None,
     }
     for what, is_local in local.items():
         if is_local:

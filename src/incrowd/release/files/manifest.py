@@ -19,6 +19,7 @@ from incrowd.core.claims import Claim, Promise
 from incrowd.core.promises import Settings
 from incrowd.core.rounding import four_digits, spelled
 from incrowd.errors import BadInputError, ClaimError
+from incrowd.release.files.heading import Heading
 from incrowd.version import __version__
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Bin",
     "BoundFigures",
     "Figures",
+    "Headed",
     "LossFigures",
     "Manifest",
     "PublishedCounts",
@@ -159,10 +161,26 @@ class Versions(Closed, frozen=True, forbid_unknown_fields=True):
         return cls(__version__, pa.__version__)
 
 
-class Manifest(Closed, frozen=True, forbid_unknown_fields=True):
-    """What a release of records says of itself."""
+class Headed(Closed, frozen=True, forbid_unknown_fields=True):
+    """What every manifest begins with: its format, and what the publisher calls the release."""
 
     format: str
+    title: str | None
+    date: str | None
+
+    @property
+    def heading(self) -> Heading:
+        """Title and date together."""
+        return Heading(self.title, self.date)
+
+    def text(self) -> str:
+        """Return the manifest as it is written."""
+        return canonical_text(self)
+
+
+class Manifest(Headed, frozen=True, forbid_unknown_fields=True):
+    """What a release of records says of itself."""
+
     versions: Versions
     files: list[str]
     method: str
@@ -174,10 +192,6 @@ class Manifest(Closed, frozen=True, forbid_unknown_fields=True):
     utility: UtilityFigures | None
     bound: BoundFigures | None
     account: list[str]
-
-    def text(self) -> str:
-        """Return the manifest as it is written."""
-        return canonical_text(self)
 
 
 def canonical_text(manifest: msgspec.Struct) -> str:
