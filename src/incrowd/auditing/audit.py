@@ -36,7 +36,7 @@ from incrowd.release.files.digest import Digest
 from incrowd.release.files.exports import text_of
 from incrowd.release.files.manifest import (
     LIST_FORMAT,
-    TILES_FORMAT,
+    TILES_FORMATS,
     Manifest,
     format_of,
     read_manifest,
@@ -112,7 +112,7 @@ def audit(
     form = format_of(directory)
     if form == LIST_FORMAT:
         return audit_list(directory)
-    if form == TILES_FORMAT:
+    if form in TILES_FORMATS:
         return audit_tiles(directory)
     reading, result = _read_release(directory, map_parts)
     if reading is None:
@@ -327,11 +327,19 @@ def _check_figures(reading: Reading, figured: Figured | None, result: Audit) -> 
         )
         for name, value in figured.figures.items():
             said = msgspec.to_builtins(getattr(reading.manifest, name))
-            if said is None and reading.in_parts and name in {"utility", "bound"}:
+            if said is None and reading.in_parts and name in {"utility", "bound", "use"}:
                 continue  # what a cluster may leave out, it does not claim
+            if isinstance(said, msgspec.UnsetType):
+                continue  # a release of an older format
+            measured = _without_trends(value) if name == "use" and reading.in_parts else value
             result.require(
-                wrong=not _alike(said, value), problem=f"the manifest's {name} are not what was measured"
+                wrong=not _alike(said, measured), problem=f"the manifest's {name} are not what was measured"
             )
+
+
+def _without_trends(use: Any) -> Any:
+    """Return measures of use as a cluster has them, which does not collect times and clicks."""
+    return use and {**use, "trend_error": None, "clicks_recall": None}
 
 
 def _alike(said: Any, measured: Any) -> bool:

@@ -9,7 +9,7 @@ from incrowd.auditing.result import Audit
 from incrowd.core.promises import Settings, promised, read_settings
 from incrowd.core.rounding import at_least
 from incrowd.errors import ClaimError
-from incrowd.release.files.manifest import Manifest, SpelledClaim, Versions, account_of
+from incrowd.release.files.manifest import RELEASE_FORMAT, Manifest, SpelledClaim, Unset, Versions, account_of
 
 __all__ = ["check_manifest"]
 
@@ -54,7 +54,8 @@ def check_manifest(directory: Path, manifest: Manifest, result: Audit) -> Settin
 
 def _check_numbers(directory: Path, manifest: Manifest, settings: Settings, result: Audit) -> None:
     """Check that figures have no more digits than may leave, and that no number speaks of fewer than k."""
-    figures = [manifest.losses, manifest.utility, manifest.bound]
+    use = None if isinstance(manifest.use, Unset) else manifest.use
+    figures = [manifest.losses, manifest.utility, manifest.bound, use]
     result.require(
         wrong=not all(figure.canonical for figure in figures if figure is not None),
         problem="the manifest's figures have more digits than may leave",
@@ -63,6 +64,13 @@ def _check_numbers(directory: Path, manifest: Manifest, settings: Settings, resu
     result.require(
         wrong=(manifest.losses is not None) != measured or (manifest.utility is not None and not measured),
         problem="the manifest has figures that its records do not determine, or lacks those that they do",
+    )
+    in_parts = (directory / "records.parquet").is_dir()
+    result.require(
+        wrong=isinstance(manifest.use, Unset) == (manifest.format == RELEASE_FORMAT)
+        or (use is not None and not (measured and use.is_whole))
+        or (manifest.format == RELEASE_FORMAT and use is None and measured and not in_parts),
+        problem="the manifest's measures of use are not those of its format and method",
     )
     counts, least = manifest.counts, manifest.claim.claim.least
     numbers = (counts.withheld, counts.people_min)
@@ -85,6 +93,6 @@ def _check_numbers(directory: Path, manifest: Manifest, settings: Settings, resu
         problem="the manifest's bound was found from more records than there are",
     )
     result.require(
-        wrong=(directory / "records.parquet").is_dir() and manifest.method not in BY_CLUSTERS,
+        wrong=in_parts and manifest.method not in BY_CLUSTERS,
         problem="records.parquet is in parts, which this method does not write",
     )

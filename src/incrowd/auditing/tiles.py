@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec.structs import replace
 
 from incrowd.auditing.files import check_contents, check_exactly
 from incrowd.auditing.result import Audit
@@ -19,7 +20,7 @@ from incrowd.core.promises import Mosaic, Settings, promised, read_settings
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints64
 from incrowd.errors import ClaimError
-from incrowd.release.files.manifest import Versions, read_manifest
+from incrowd.release.files.manifest import TILES_FORMAT, UseFigures, Versions, read_manifest
 from incrowd.release.files.names import TILE_FILES
 from incrowd.release.files.parts import same_schema
 from incrowd.release.files.records import Label, is_canonical
@@ -28,7 +29,6 @@ from incrowd.release.files.tiles import (
     Tile,
     TileCounts,
     TileManifest,
-    UseFigures,
     tile_manifest,
     tile_page,
     write_tiles,
@@ -81,7 +81,7 @@ def audit_tiles(
         if measure is not None and not result.problems:
             with result.checking("the measures of use are what was measured again"):
                 result.require(
-                    wrong=measure(tiles) != manifest.use,
+                    wrong=not _is_measured(manifest.use, measure(tiles)),
                     problem="the manifest's measures of use are not what was measured",
                 )
     except DAMAGED as error:
@@ -101,7 +101,19 @@ def _check_manifest(manifest: TileManifest, result: Audit) -> Settings:
             wrong=promised(settings, distinct="people") != manifest.claim.claim,
             problem="the manifest claims something else than its method promises",
         )
+        fits = manifest.use.is_whole if manifest.format == TILES_FORMAT else manifest.use.is_older
+        result.require(
+            wrong=not (fits and manifest.use.canonical),
+            problem="the manifest's measures of use have more digits than may leave, or are not those of its format",
+        )
     return settings
+
+
+def _is_measured(said: UseFigures, again: UseFigures | None) -> bool:
+    """Tell whether figures are what was measured again; older releases leave some of them out."""
+    if again is None or not said.is_older:
+        return said == again
+    return said == replace(again, trend_error=said.trend_error, clicks_recall=said.clicks_recall)
 
 
 def _read_tiles(path: Path, result: Audit) -> list[Tile]:
@@ -145,7 +157,9 @@ def _check_release(
     if tree is not None:
         _check_kin(tiles, tree, result)
     with result.checking("manifest and report follow from the tiles"):
-        expected = tile_manifest(settings, manifest.claim.claim, TileCounts.of(tiles), manifest.use)
+        expected = tile_manifest(
+            settings, manifest.claim.claim, TileCounts.of(tiles), manifest.use, manifest.format
+        )
         files = {"manifest.json": expected.text(), "report.html": tile_page(expected, tiles)}
         check_contents(directory, files, "a release with these tiles and parameters", result)
 

@@ -271,21 +271,21 @@ def show(directory: Path, wanted: str | None, top: int, as_json: bool) -> None: 
 
     from incrowd.cli.terminal import show_list, show_release, show_tiles
     from incrowd.errors import BadInputError
-    from incrowd.release.files.manifest import LIST_FORMAT, TILES_FORMAT, Manifest, format_of, read_manifest
+    from incrowd.release.files.manifest import LIST_FORMAT, TILES_FORMATS, Manifest, format_of, read_manifest
     from incrowd.release.files.noisy_list import ListManifest
     from incrowd.release.files.tiles import TileManifest
 
     form = format_of(directory)
-    manifest = read_manifest(
-        directory, {LIST_FORMAT: ListManifest, TILES_FORMAT: TileManifest}.get(form, Manifest)
-    )
-    if wanted is not None and form != TILES_FORMAT:
+    is_tiles = form in TILES_FORMATS
+    kind = TileManifest if is_tiles else ListManifest if form == LIST_FORMAT else Manifest
+    manifest = read_manifest(directory, kind)
+    if wanted is not None and not is_tiles:
         raise BadInputError(f"--with searches tiles, and {directory} is no release of tiles: drop --with")
     if as_json:
         print_json(msgspec.to_builtins(manifest))
     elif form == LIST_FORMAT:
         show_list(directory, manifest)
-    elif form == TILES_FORMAT:
+    elif is_tiles:
         show_tiles(directory, manifest, wanted=wanted, top=top)
     else:
         show_release(directory, manifest)

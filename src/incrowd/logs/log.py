@@ -24,6 +24,7 @@ from incrowd.logs.items import (
 )
 from incrowd.logs.tokens import TokenTable
 from incrowd.logs.units import Unit, make_units, parse_unit, queries_by_unit
+from incrowd.logs.weeks import clicks_in, weeks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -135,6 +136,9 @@ class Log(Input):
             self.store, sessions=wanted.gap is not None, progress=lambda n, of: report(of + n, 2 * of)
         )
         made = self._finish(rows, label, chosen, counts, bags=bags)
+        if not self.is_baskets:
+            weeks = weeks_of(self.store, wanted, len(made)) if self.has_times else None
+            made = replace(made, weeks=weeks, has_clicks=clicks_in(self.store))
         if not events:
             return made
         return replace(made, events=collect_events(self.store, wanted, len(made), has_times=self.has_times))

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, Self
 
 import msgspec
 import pyarrow as pa
@@ -25,6 +25,7 @@ __all__ = [
     "LIST_FORMAT",
     "RELEASE_FORMAT",
     "TILES_FORMAT",
+    "TILES_FORMATS",
     "Bin",
     "BoundFigures",
     "Figures",
@@ -32,6 +33,7 @@ __all__ = [
     "Manifest",
     "PublishedCounts",
     "SpelledClaim",
+    "UseFigures",
     "UtilityFigures",
     "Versions",
     "account_of",
@@ -40,14 +42,18 @@ __all__ = [
     "read_manifest",
 ]
 
-RELEASE_FORMAT = "incrowd-release/2"
+RELEASE_FORMAT = "incrowd-release/3"
+RELEASE_WITHOUT_USE = "incrowd-release/2"
 LIST_FORMAT = "incrowd-list/1"
-TILES_FORMAT = "incrowd-tiles/1"
+TILES_FORMAT: Final = "incrowd-tiles/2"
+TILES_WITHOUT_TRENDS = "incrowd-tiles/1"
+TILES_FORMATS = (TILES_FORMAT, TILES_WITHOUT_TRENDS)
 MOST_BYTES = 1024**2
 OLDER_FORMATS = ("incrowd-release/1",)
 Few = int | Annotated[str, msgspec.Meta(pattern=r"^fewer than [0-9]{1,18}\Z")]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Figure = Annotated[float, msgspec.Meta(ge=0)]
+Unset = msgspec.UnsetType
 
 
 class Closed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -94,7 +100,7 @@ class Figures(Closed, frozen=True, forbid_unknown_fields=True):
     """Measures on the originals, with four digits."""
 
     @classmethod
-    def of(cls, measured: Mapping[str, Any]) -> Any:
+    def of(cls, measured: Mapping[str, Any]) -> Self:
         """Round what was measured."""
         return cls(**{name: _rounded(measured[name]) for name in cls.__struct_fields__})
 
@@ -104,8 +110,8 @@ class Figures(Closed, frozen=True, forbid_unknown_fields=True):
         return all(_rounded(value) == value for value in msgspec.structs.astuple(self))
 
 
-def _rounded(value: float) -> float:
-    return value if isinstance(value, int) else four_digits(value)
+def _rounded(value: Any) -> Any:
+    return four_digits(value) if isinstance(value, float) else value
 
 
 class LossFigures(Figures, frozen=True, forbid_unknown_fields=True):
@@ -118,7 +124,7 @@ class LossFigures(Figures, frozen=True, forbid_unknown_fields=True):
     blm: Share
 
     @classmethod
-    def of(cls, measured: Mapping[str, Any]) -> LossFigures:
+    def of(cls, measured: Mapping[str, Any]) -> Self:
         """Round what was measured."""
         return cls(**{name: round(float(measured[name]), 4) for name in cls.__struct_fields__})
 
@@ -130,6 +136,28 @@ class UtilityFigures(Figures, frozen=True, forbid_unknown_fields=True):
     sdist: Figure
     information_loss: float
     linkage: Figure
+
+
+class UseFigures(Figures, frozen=True, forbid_unknown_fields=True):
+    """See :class:`incrowd.metrics.use.Use`; older releases of tiles lack the last two."""
+
+    kept_exactly: Share
+    items_error: Share
+    pairs_recall: Share
+    pairs_error: Share
+    links_kept: Share
+    trend_error: Share | Unset | None = msgspec.UNSET
+    clicks_recall: Share | Unset | None = msgspec.UNSET
+
+    @property
+    def is_older(self) -> bool:
+        """Whether trends and clicks were not measured yet."""
+        return isinstance(self.trend_error, Unset) and isinstance(self.clicks_recall, Unset)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether trends and clicks were measured, as far as they can be."""
+        return not isinstance(self.trend_error, Unset) and not isinstance(self.clicks_recall, Unset)
 
 
 class BoundFigures(Figures, frozen=True, forbid_unknown_fields=True):
@@ -159,8 +187,8 @@ class Versions(Closed, frozen=True, forbid_unknown_fields=True):
         return cls(__version__, pa.__version__)
 
 
-class Manifest(Closed, frozen=True, forbid_unknown_fields=True):
-    """What a release of records says of itself."""
+class Manifest(Closed, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a release of records says of itself; older ones do not say of what use they are."""
 
     format: str
     versions: Versions
@@ -173,6 +201,7 @@ class Manifest(Closed, frozen=True, forbid_unknown_fields=True):
     losses: LossFigures | None
     utility: UtilityFigures | None
     bound: BoundFigures | None
+    use: UseFigures | Unset | None = msgspec.UNSET
     account: list[str]
 
     def text(self) -> str:
@@ -215,7 +244,7 @@ def format_of(directory: Path) -> str:
     if found in OLDER_FORMATS:
         raise BadInputError(f"{directory} is of an older format ({found}): make the release again")
     formats = (RELEASE_FORMAT, TILES_FORMAT, LIST_FORMAT)
-    if found not in formats:
+    if found not in (*formats, RELEASE_WITHOUT_USE, TILES_WITHOUT_TRENDS):
         raise BadInputError(f"{directory}: manifest.json is not of format {', '.join(formats)}")
     return str(found)
 

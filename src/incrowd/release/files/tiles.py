@@ -10,7 +10,14 @@ import pyarrow as pa
 
 from incrowd.core.claims import Claim
 from incrowd.core.promises import Settings
-from incrowd.release.files.manifest import Closed, Figure, Share, SpelledClaim, Versions, canonical_text
+from incrowd.release.files.manifest import (
+    TILES_FORMAT,
+    Closed,
+    SpelledClaim,
+    UseFigures,
+    Versions,
+    canonical_text,
+)
 from incrowd.release.files.names import TILE_FILES
 from incrowd.release.files.records import Label, shown, write_parquet
 from incrowd.report.html import page
@@ -20,7 +27,6 @@ __all__ = [
     "Tile",
     "TileCounts",
     "TileManifest",
-    "UseFigures",
     "tile_manifest",
     "tile_page",
     "tile_rows",
@@ -36,6 +42,7 @@ TILES_SCHEMA = pa.schema(
     ]
 )
 MOST_SHOWN = 20
+TileFormat = Literal["incrowd-tiles/1", "incrowd-tiles/2"]
 
 
 class Tile(NamedTuple):
@@ -67,20 +74,10 @@ class TileCounts(Closed, frozen=True, forbid_unknown_fields=True):
         )
 
 
-class UseFigures(Closed, frozen=True, forbid_unknown_fields=True):
-    """What a release is of use for, to four digits; see :class:`incrowd.metrics.use.Use`."""
-
-    kept_exactly: Share
-    items_error: Figure
-    pairs_recall: Share
-    pairs_error: Figure
-    links_kept: Share
-
-
 class TileManifest(Closed, frozen=True, forbid_unknown_fields=True):
     """What a release of tiles says of itself. The seed is secret: who has it could foretell who was held back from a tile."""
 
-    format: Literal["incrowd-tiles/1"]
+    format: TileFormat
     versions: Versions
     files: list[str]
     method: Literal["mosaic"]
@@ -95,11 +92,13 @@ class TileManifest(Closed, frozen=True, forbid_unknown_fields=True):
         return canonical_text(self)
 
 
-def tile_manifest(settings: Settings, claim: Claim, counts: TileCounts, use: UseFigures) -> TileManifest:
+def tile_manifest(
+    settings: Settings, claim: Claim, counts: TileCounts, use: UseFigures, form: TileFormat = TILES_FORMAT
+) -> TileManifest:
     """Return what a release of tiles says of itself."""
     spelled = {name: value for name, value in settings.spelled.items() if name != "seed"}
     return TileManifest(
-        format="incrowd-tiles/1",
+        format=form,
         versions=Versions.here(),
         files=list(TILE_FILES),
         method="mosaic",
