@@ -223,6 +223,11 @@ def test_a_field_too_many(copy, way):
         (set_at("lengths", value=[{"least": 1, "records": 99}]), "lengths"),
         (set_at("bound", "rows", value=-(10**18)), "bound"),
         (set_at("losses", value=None), "lacks"),
+        (set_at("use", value=None), "measures of use are not those of its format"),
+        (set_at("use", "pairs_error", value=0.123456), "more digits"),
+        (set_at("format", value="incrowd-release/2"), "measures of use are not those of its format"),
+        (lambda said: said.pop("use"), "measures of use are not those of its format"),
+        (lambda said: said["use"].pop("trend_error"), "measures of use are not those of its format"),
         (set_at("parameters", "seed", value=2**70), "parameters are not those of method"),
         (set_at("parameters", "taxonomy", value="file\n"), "parameters are not those of method"),
     ],
@@ -254,6 +259,9 @@ def test_bytes_behind_the_manifest(copy, more):
         (("bound", "ggd_norm"), 0.0001),
         (("utility", "linkage"), 99.0),
         (("losses", "ic_norm"), 0.31),
+        (("use", "items_error"), 0.0123),
+        (("use", "links_kept"), 0.99),
+        (("use", "trend_error"), 0.5),
     ],
 )
 def test_invented_figures_are_unchecked_alone_and_found_with_the_originals(copy, way, value):
@@ -264,6 +272,18 @@ def test_invented_figures_are_unchecked_alone_and_found_with_the_originals(copy,
     code, problems = found(copy, *copy.originals)
     assert code == 1
     assert f"the manifest's {way[0]} are not what was measured" in problems
+
+
+def test_a_release_of_the_format_before_measures_of_use_still_holds(copy):
+    def older(said):
+        said["format"] = "incrowd-release/2"
+        del said["use"]
+
+    reseal(copy.path, older)
+    assert call("audit", copy.path).code == 0
+    assert found(copy, *copy.originals) == (0, "")
+    assert call("show", copy.path).code == 0
+    assert is_release(copy.path)
 
 
 def test_an_invented_number_of_withheld_is_found_with_the_originals(copy):

@@ -313,6 +313,37 @@ def test_other_measures_of_use(copy, made):
     assert "measures of use" in problems(copy, originals=made.originals, measure=lambda _: said.use)
 
 
+def test_a_release_of_the_format_before_trends_still_holds(copy, made):
+    said = said_of(copy)
+    said["format"] = "incrowd-tiles/1"
+    del said["use"]["trend_error"], said["use"]["clicks_recall"]
+    older = msgspec.convert(said, TileManifest)
+    (copy / "manifest.json").write_text(older.text(), encoding="utf-8")
+    (copy / "report.html").write_text(tile_page(older, read(copy)), encoding="utf-8")
+    known = {"originals": made.originals, "measure": lambda _: made.use_figures}
+    assert problems(copy, **known) == ""
+    assert call("show", copy).code == 0
+    lying = msgspec.structs.replace(older, use=msgspec.structs.replace(older.use, items_error=0.5))
+    (copy / "manifest.json").write_text(lying.text(), encoding="utf-8")
+    (copy / "report.html").write_text(tile_page(lying, read(copy)), encoding="utf-8")
+    assert "measures of use" in problems(copy, **known)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda said: said.update(format="incrowd-tiles/1"),
+        lambda said: said["use"].pop("trend_error"),
+        lambda said: said["use"].update(pairs_error=0.1234567),
+    ],
+)
+def test_measures_of_use_that_are_not_those_of_the_format(copy, change):
+    said = said_of(copy)
+    change(said)
+    say(copy, said)
+    assert "measures of use have more digits than may leave, or are not those of its format" in problems(copy)
+
+
 def test_another_file_or_a_link(copy):
     (copy / "owners.csv").write_text("p1,newt")
     assert "entries that are no part" in problems(copy)

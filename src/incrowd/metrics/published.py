@@ -59,6 +59,11 @@ class ExactSets(NamedTuple):
         """How many items each set has."""
         return np.diff(self.start)
 
+    def units(self, leaves: int, *, least_size: int = 1) -> Floats:
+        """Return how many units have each leaf in a set of a size."""
+        times = np.repeat(self.times * (self.sizes >= least_size), self.sizes)
+        return np.bincount(self.leaf, weights=times, minlength=leaves).astype(np.float64)
+
 
 class Kept(NamedTuple):
     """How many items of units, and how many pairs of items of one unit, are published as themselves."""

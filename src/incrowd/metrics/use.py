@@ -3,7 +3,8 @@
 A release is a multiset of sets of labels (:mod:`incrowd.metrics.published`) over N units. An analyst who counts an item x takes the
 units that are published with x, and for each published node v above it the units of v, shared equally among the leaves below v. Two
 items a and b are together in as many units as are published with both, and for the rest as often as by chance:
-n'(a,b) = j + (n'(a) - j)(n'(b) - j) / N. Nothing published says when: an analyst spreads n'(x) evenly over the weeks of the log.
+n'(a,b) = j + (n'(a) - j)(n'(b) - j) / N. A record is all that is published of its unit, so nothing is left to chance where both are published
+as themselves: (e(a) - j)(e(b) - j) / N is taken off, e(x) being the records with x itself. Nothing published says when: an analyst spreads n'(x) evenly over the weeks of the log.
 
 The analyst is assumed to know N, all units, withheld ones included. Records nearly say it; tiles and lists do not.
 """
@@ -80,11 +81,12 @@ class Pairs(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """Sets of leaves, how many units each leaf is in, and how many units there are."""
+    """Sets of leaves, how many units each leaf is in, how many units there are, and in how many units chance has no say (e(x))."""
 
     sets: ExactSets
     units: Floats
     total: int
+    settled: Floats
 
 
 def use_of_classes(data: Transactions, tree: Taxonomy, classes: Classes) -> Use:
@@ -100,7 +102,10 @@ def use_of_classes(data: Transactions, tree: Taxonomy, classes: Classes) -> Use:
     published = sets_of_classes(classes, tree)
     exact, leaf = exact_sets(published, tree), _leaf_ranks(data, tree)
     kept = kept_of_classes(data.indptr, leaf, classes, exact, tree.leaf_count)
-    return _measured(data, leaf, exact, _estimated(published, tree), kept)
+    settled = exact.units(tree.leaf_count)
+    if classes.copies is not None:  # a list does not say what is beside a query
+        settled[:] = 0
+    return _measured(data, leaf, Counted(exact, _estimated(published, tree), len(data), settled), kept)
 
 
 def use_of_tiles(data: Transactions, tree: Taxonomy, tiles: Tiles) -> Use:
@@ -108,7 +113,8 @@ def use_of_tiles(data: Transactions, tree: Taxonomy, tiles: Tiles) -> Use:
     published = PublishedSets.of(tiles.start, tiles.nodes, tiles.units)
     exact = exact_sets(published, tree)
     kept = kept_of_tiles(exact, np.bincount(tiles.held, minlength=len(tiles)))
-    return _measured(data, _leaf_ranks(data, tree), exact, _estimated(published, tree), kept)
+    read = Counted(exact, _estimated(published, tree), len(data), np.zeros(tree.leaf_count))
+    return _measured(data, _leaf_ranks(data, tree), read, kept)
 
 
 def _leaf_ranks(data: Transactions, tree: Taxonomy) -> Ints32:
@@ -116,15 +122,13 @@ def _leaf_ranks(data: Transactions, tree: Taxonomy) -> Ints32:
     return tree.item_leaf[data.items]
 
 
-def _measured(
-    data: Transactions, leaf: Ints32, exact: ExactSets, estimated: Floats, kept: Kept | None
-) -> Use:
+def _measured(data: Transactions, leaf: Ints32, read: Counted, kept: Kept | None) -> Use:
     """Hold what an analyst counts against what there is."""
-    number = np.bincount(leaf, minlength=len(estimated)).astype(np.float64)
-    own = Counted(ExactSets(data.indptr, leaf, np.ones(len(data), np.int64)), number, len(data))
-    read = Counted(exact, estimated, len(data))
+    sets, estimated = ExactSets(data.indptr, leaf, np.ones(len(data), np.int64)), read.units
+    number = sets.units(len(estimated))
+    own = Counted(sets, number, len(data), number)
     top = _first(number, MOST_FREQUENT)
-    frequent, guessed = _top_pairs(own, by_chance=False), _top_pairs(read, by_chance=True)
+    frequent, guessed = _top_pairs(own), _top_pairs(read)
     found = set(zip(guessed.first.tolist(), guessed.second.tolist(), strict=True))
     pairs = list(zip(frequent.first.tolist(), frequent.second.tolist(), strict=True))
     lengths = own.sets.sizes
@@ -173,41 +177,36 @@ def _first(numbers: Floats, most: int) -> Ints64:
     return order[numbers[order] > 0]
 
 
-def _top_pairs(counted: Counted, *, by_chance: bool) -> Pairs:
+def _top_pairs(counted: Counted) -> Pairs:
     """Return the 1,000 pairs that most units have, by count, then by place.
 
     The pairs of a few items show what a pair must have at least. Items whose pairs cannot have that are not looked at.
     """
-    most = _most_together(counted, by_chance=by_chance)
-    found = _pairs_among(_first(most, FIRST_ITEMS), counted, by_chance=by_chance)
+    most = _most_together(counted)
+    found = _pairs_among(_first(most, FIRST_ITEMS), counted)
     last = float(found.units[-1]) if len(found.units) == MOST_FREQUENT else 0.0
     if np.count_nonzero(most[most > 0] >= last) <= FIRST_ITEMS:
         return found
-    able = _first(np.where(most >= last, most, 0), MOST_ITEMS)
-    return _pairs_among(able, counted, by_chance=by_chance, least=last)
+    return _pairs_among(_first(np.where(most >= last, most, 0), MOST_ITEMS), counted, least=last)
 
 
-def _most_together(counted: Counted, *, by_chance: bool) -> Floats:
+def _most_together(counted: Counted) -> Floats:
     """Return for each leaf what none of its pairs can exceed: the units of its sets of two or more, and what chance adds."""
-    sets, units, total = counted
-    several = np.repeat(sets.times * (sets.sizes > 1), sets.sizes)
-    joint: Floats = np.bincount(sets.leaf, weights=several, minlength=len(units)).astype(np.float64)
-    if not by_chance:
-        return joint
-    largest = units.max(initial=0)
-    most: Floats = joint + units * (largest / total)
+    sets, units, total, settled = counted
+    most = sets.units(len(units), least_size=2)
+    hidden = units - settled  # chance has a say in these units of an item, and in all units of the other
+    largest, most_hidden = units.max(initial=0), hidden.max(initial=0)
+    most += (hidden * largest + settled * most_hidden) / total
     if largest <= total:
         most = np.minimum(most, units)
     most[units > 0] += 0.1**DIGITS  # what was rounded on the way must not put a leaf below its own pairs
     return most
 
 
-def _pairs_among(items: Ints64, counted: Counted, *, by_chance: bool, least: float = 0.0) -> Pairs:
+def _pairs_among(items: Ints64, counted: Counted, *, least: float = 0.0) -> Pairs:
     """Return the 1,000 pairs of some leaves that most units have, at least so many."""
     items = np.sort(items)
-    matrix = _met(counted, items)
-    if by_chance:
-        matrix = _with_chance(matrix, counted.units[items][:, None], counted.units[items], counted.total)
+    matrix = _with_chance(_met(counted, items), counted, items[:, None], items)
     place = np.flatnonzero(matrix.ravel() > max(least - 0.1**DIGITS, 0))
     place = place[place // max(len(items), 1) < place % max(len(items), 1)]  # above the diagonal
     found = np.round(matrix.ravel()[place], DIGITS)
@@ -216,13 +215,21 @@ def _pairs_among(items: Ints64, counted: Counted, *, by_chance: bool, least: flo
     return Pairs(items[first], items[second], found[order])
 
 
-def _with_chance(joint: Floats, one: Floats, other: Floats, total: int) -> Floats:
-    """Return n'(a,b), given in how many units two items are published together and each of them is."""
-    rest: Floats = np.maximum(one - joint, 0)
-    rest *= np.maximum(other - joint, 0)
-    rest /= total
-    rest += joint
-    return rest
+def _with_chance(joint: Floats, counted: Counted, one: Ints64, other: Ints64) -> Floats:
+    """Return n'(a,b), given in how many units two items are published together."""
+    found = _product(counted.units, joint, one, other)
+    if counted.settled.any():
+        found -= _product(counted.settled, joint, one, other)
+    found /= counted.total
+    found += joint
+    return found
+
+
+def _product(units: Floats, joint: Floats, one: Ints64, other: Ints64) -> Floats:
+    """Return the product of the units in which each of two items is without the other."""
+    product: Floats = np.maximum(units[one] - joint, 0)
+    product *= np.maximum(units[other] - joint, 0)
+    return product
 
 
 def _met(counted: Counted, items: Ints64) -> Floats:
@@ -253,7 +260,7 @@ def _estimates_of(pairs: Pairs, read: Counted) -> Floats:
     """Return n'(a,b) of some pairs."""
     items = np.unique(np.concatenate((pairs.first, pairs.second)))
     joint = _met(read, items)[np.searchsorted(items, pairs.first), np.searchsorted(items, pairs.second)]
-    return _with_chance(joint, read.units[pairs.first], read.units[pairs.second], read.total)
+    return _with_chance(joint, read, pairs.first, pairs.second)
 
 
 def _trend_error(weeks: Weeks, own: Counted, estimated: Floats, top: Ints64) -> float:
