@@ -86,13 +86,11 @@ def by_definition(rows, tree: naive.Tree, sets, kept, *, whole, most=1000, weeks
     count = Counter(leaf for row in rows for leaf in row)
     pairs = Counter(pair for row in rows for pair in combinations(sorted(row), 2))
     units: Counter[int] = Counter()
-    alone: Counter[int] = Counter()
     joint: Counter[tuple[int, int]] = Counter()
     for parts, times in sets:
         for node, part in parts.items():
             units[node] += part * times
         exact = sorted(node for node, part in parts.items() if part == 1 and node in tree.leaves)
-        alone.update(dict.fromkeys(exact, times))
         joint.update(dict.fromkeys(combinations(exact, 2), times))
     below = {node: len(tree.below(node)) for node in units}
     guess = {
@@ -100,12 +98,9 @@ def by_definition(rows, tree: naive.Tree, sets, kept, *, whole, most=1000, weeks
         for leaf in leaves
     }
     both = {
-        (a, b): joint[a, b]
-        + (
-            (guess[a] - joint[a, b]) * (guess[b] - joint[a, b])
-            - whole * (alone[a] - joint[a, b]) * (alone[b] - joint[a, b])
-        )
-        / len(rows)
+        (a, b): from_records(sets, tree, below, a, b)
+        if whole
+        else joint[a, b] + (guess[a] - joint[a, b]) * (guess[b] - joint[a, b]) / len(rows)
         for a, b in combinations(leaves, 2)
     }
     top = sorted(count, key=lambda leaf: (-count[leaf], leaf))
@@ -126,6 +121,26 @@ def by_definition(rows, tree: naive.Tree, sets, kept, *, whole, most=1000, weeks
         trend_error=weeks and trend_by_definition(rows, weeks, guess, top[: min(most, 100)]),
         clicks_recall=None,
     )
+
+
+def from_records(sets, tree: naive.Tree, below, a: int, b: int) -> Fraction:
+    """Add up the chances that one label of a record stands for a and another one for b; those of one bag exclude each other."""
+    over_a, over_b = set(tree.above(a)), set(tree.above(b))
+    return sum(
+        (
+            times * Fraction(parts[u]) * Fraction(parts[v]) / below[u] / below[v]
+            for parts, times in sets
+            for u in over_a & parts.keys()
+            for v in over_b & parts.keys()
+            if u != v and not (parts[u] < 1 and bag_of(parts, u) == bag_of(parts, v))
+        ),
+        Fraction(0),
+    )
+
+
+def bag_of(parts, node: int) -> int:
+    """Return the bag of alternatives that an entry is of."""
+    return getattr(parts, "bags", {}).get(node, -1 - node)
 
 
 def trend_by_definition(rows, weeks, guess, top) -> float:
@@ -260,6 +275,14 @@ def made(method: str, variant, tmp_path, seed: int = 3):
     return ic.anonymize(data, ic.read_taxonomy(file), method=method, k=K, seed=5, **variant), weeks
 
 
+class Parts(dict[int, Fraction]):
+    """The nodes of a record with their parts, and the label that each is of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bags: dict[int, int] = {}
+
+
 def readings(release) -> tuple[list, list | None]:
     """Read the published table label by label: the sets, and what is kept of each row."""
     tree, table = release.taxonomy, release.table().to_pydict()
@@ -277,11 +300,12 @@ def readings(release) -> tuple[list, list | None]:
         found = [node[name[1:-1]] if name == class_name(name[1:-1]) else item[name] for name in names]
         return dict.fromkeys(found, Fraction(1, len(found)))
 
-    def read(labels) -> dict[int, Fraction]:
-        found: dict[int, Fraction] = {}
-        for text, exact in labels:
+    def read(labels) -> Parts:
+        found = Parts()
+        for bag, (text, exact) in enumerate(labels):
             for where, part in parts(text, exact=exact).items():
-                found[where] = max(part, found.get(where, Fraction(0)))
+                if part >= found.get(where, 0):
+                    found[where], found.bags[where] = part, bag
         return found
 
     if "query" in table:

@@ -368,3 +368,9 @@ def test_the_page_names_the_input():
     assert "unit user, items nouns, taxonomy balanced:5 (9 leaves, 3 levels)" in render_comparison(
         result_of()
     )
+
+
+def test_a_list_has_no_whole_people():
+    runs = with_noise(result_of(("partition",)))["runs"]
+    (whole,) = [choice.answers for choice in choices(runs) if choice.question.short == "whole people"]
+    assert [[answer.label for answer in some] for some in whole] == [["partition"]] * len(KS)

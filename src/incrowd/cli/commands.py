@@ -215,18 +215,19 @@ def compare(
     as_json: bool,  # noqa: FBT001
     **options: Any,
 ) -> None:
-    """Run every method with every k on INPUT and show each one's promise and losses.
+    """Run every method with every k on INPUT and show each one's promise, use and losses.
 
     INPUT is read once, as 'incrowd anonymize' reads it, and all methods work on the same items: where their defaults
     differ, choose --items. A method without k runs once. The directory --out gets compare.html (a self-contained
-    page with charts), compare.csv and compare.json: counts and losses, no record. A method that cannot run with some k is
-    listed with the reason, and the others still run. The measures are explained in docs/glossary.md.
+    page that says which method is best for which question, with charts), compare.csv and compare.json: counts and measures, no
+    record. A method that cannot run with some k is listed with the reason, and the others still run. The measures are
+    explained in docs/glossary.md.
 
     Exit code 0: at least one run succeeded; 1: a release did not keep its promise; 2: no run succeeded.
 
     \b
     Examples:
-      incrowd compare baskets.dat --methods partition,partition:publish=bag --k 2,5,10 --out compared
+      incrowd compare baskets.dat --methods mosaic,flock,partition:publish=bag --k 2,5,10 --out compared
       incrowd compare aol.tsv.gz --methods partition --k 5,10 --out compared --items terms
     """  # noqa: D301 - click needs this character
     from incrowd.cli.compare_table import show_comparison

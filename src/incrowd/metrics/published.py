@@ -14,7 +14,7 @@ import numpy as np
 
 from incrowd.core.classes import Classes
 from incrowd.core.ragged import list_ids, starts_of
-from incrowd.core.types import Floats, Ints, Ints32, Ints64
+from incrowd.core.types import Floats, Ints32, Ints64
 from incrowd.kernels.jit import kernel
 from incrowd.taxonomy.meaning import meaning_of
 from incrowd.taxonomy.tree import Taxonomy
@@ -33,18 +33,19 @@ __all__ = [
 class PublishedSets(NamedTuple):
     """Published sets: set s is the nodes ``nodes[start[s]:start[s + 1]]``, distinct, and is of ``times[s]`` units.
 
-    ``part`` is 1 for each entry, and less where a node is one of several alternatives.
+    ``part`` is 1 for each entry, and less where a node is one of several alternatives, which are those of one ``bag``.
     """
 
     start: Ints64
     nodes: Ints32
     times: Ints64
     part: Floats
+    bag: Ints64
 
     @classmethod
     def of(cls, start: Ints64, nodes: Ints32, times: Ints64) -> PublishedSets:
         """Return sets without alternatives."""
-        return cls(start, nodes, times, np.ones(len(nodes)))
+        return cls(start, nodes, times, np.ones(len(nodes)), np.arange(len(nodes)))
 
 
 class ExactSets(NamedTuple):
@@ -122,10 +123,10 @@ def sets_of_classes(classes: Classes, tree: Taxonomy) -> PublishedSets:
     owner, bags = list_ids(classes.start), classes.alternatives
     if classes.texts is not None:
         nodes = _meant(classes, tree)
-        return _distinct(owner, nodes, np.ones(len(nodes)), classes.sizes, len(tree))
+        return _distinct(_Entries(owner, nodes, np.ones(len(nodes)), np.arange(len(nodes))), classes.sizes)
     if bags is not None:
-        entry, lengths = list_ids(bags.start), np.diff(bags.start)
-        return _distinct(owner[entry], bags.nodes, 1 / lengths[entry], classes.sizes, len(tree))
+        bag, lengths = list_ids(bags.start), np.diff(bags.start)
+        return _distinct(_Entries(owner[bag], bags.nodes, 1 / lengths[bag], bag), classes.sizes)
     return PublishedSets.of(classes.start, classes.nodes, classes.sizes)
 
 
@@ -141,10 +142,20 @@ def _meant(classes: Classes, tree: Taxonomy) -> Ints32:
     return np.where(typed, leaf_of[classes.nodes], classes.nodes)
 
 
-def _distinct(owner: Ints, nodes: Ints32, part: Floats, times: Ints64, width: int) -> PublishedSets:
-    """Return sets with each node once, by its largest part."""
-    key = owner.astype(np.int64) * width + nodes
-    order = np.lexsort((part, key))
-    last = order[np.diff(key[order], append=-1) != 0]
+class _Entries(NamedTuple):
+    """Entries of sets, in any order; see :class:`PublishedSets`."""
+
+    owner: Ints64
+    nodes: Ints32
+    part: Floats
+    bag: Ints64
+
+
+def _distinct(entries: _Entries, times: Ints64) -> PublishedSets:
+    """Return sets with each node once, by its largest part, ascending."""
+    order = np.lexsort((entries.part, entries.nodes, entries.owner))
+    owner, nodes = entries.owner[order], entries.nodes[order]
+    last = np.ones(len(order), dtype=np.bool_)
+    last[:-1] = (owner[1:] != owner[:-1]) | (nodes[1:] != nodes[:-1])
     start = np.searchsorted(owner[last], np.arange(len(times) + 1)).astype(np.int64)
-    return PublishedSets(start, nodes[last], times, part[last])
+    return PublishedSets(start, nodes[last], times, entries.part[order][last], entries.bag[order][last])

@@ -18,11 +18,8 @@ __all__ = ["Section", "chart_rows", "charts", "sections"]
 Row = Mapping[str, Any]
 
 HEIGHT, TALL = 260, 400
-NAME_HEIGHT, LETTER, CHART_WIDTH = (
-    13,
-    6.2,
-    440,
-)  # about so many pixels have a line of text, a letter and a chart of two
+# A line of text, a letter, a chart of two and a wide one have about so many pixels.
+NAME_HEIGHT, LETTER, CHART_WIDTH, WIDE_CHART = 13, 6.2, 440, 1000
 MOST_FOR_NAMES = 0.45  # of a chart's width
 CURVE = "specificity"  # runs that differ only in this parameter are points on a curve, one curve for each k
 SHAPES = {
@@ -92,7 +89,7 @@ WORTH = Chart(
 TRADE = Chart(
     "trade",
     "Generalization loss (GGD) against copies kept exactly",
-    "One point for each method and k. Good is low and to the right. Only releases of records.",
+    "One point for each method and k. Good is low and to the right. Tiles have no such loss.",
     "ggd_norm",
     "generalization loss (GGD; less is better)",
     ("kept_exactly", "copies kept exactly (more is better)"),
@@ -356,17 +353,31 @@ def _apart(places: Sequence[float], gap: float) -> list[float]:
 def _with_room(ks: Sequence[int], names: Sequence[Row]) -> float:
     """Return where the axis of k ends, so that the names at the right have room."""
     low, high = math.log(ks[0] / 1.15), math.log(ks[-1] * 1.15)
-    longest = max(len(row["label"]) for row in names)
-    part = min(MOST_FOR_NAMES, (LETTER * longest + 10) / CHART_WIDTH)
+    part = _part_for(max(len(row["label"]) for row in names), CHART_WIDTH)
     return math.exp(high + (high - low) * part / (1 - part))
+
+
+def _part_for(letters: int, width: int) -> float:
+    """Return the part of a chart's width that a name takes."""
+    return min(MOST_FOR_NAMES, (LETTER * letters + 14) / width)
+
+
+def _around(drawn: Sequence[Row], field: str, part: float) -> list[float]:
+    """Return where an axis begins and ends: a little before the least value, and a part of it beyond the largest."""
+    values = [row[field] for row in drawn]
+    low, span = min(values), max(0.01, max(values) - min(values))
+    return [low - 0.06 * span, low + span * 1.02 / (1 - part)]
 
 
 def _against(rows: Sequence[Row], chart: Chart) -> Spec:
     """Return a chart of one measure against another: a point for each method and k, and any curves."""
     assert chart.against is not None  # noqa: S101 - the caller has such charts
-    around = {"zero": False, "padding": 24}
-    x = _axis(*chart.against, around)
-    y = _axis(chart.field, chart.axis, around)
+    drawn = _drawn(rows, chart)
+    part = _part_for(max(len(row["right"]) for row in drawn), WIDE_CHART)
+    x = _axis(*chart.against, {"domain": _around(drawn, chart.against[0], part), "nice": False})
+    y = _axis(chart.field, chart.axis, {"domain": _around(drawn, chart.field, 0.04), "nice": False})
+    for axis in (x, y):  # room for marks and names is no value
+        axis["axis"]["labelExpr"] = "datum.value < 0 || datum.value > 1 ? '' : datum.label"
     path = {
         "mark": {"type": "line", "strokeWidth": 1.5, "opacity": 0.6},
         "encoding": {

@@ -20,6 +20,7 @@ PUBLISHED = {
     "k-anonymous tiles": "tiles",
     "differential privacy": "noisy list",
 }
+RECORDS = ("k-anonymity", "k^m-anonymity")  # losses of records say nothing of what has none
 
 
 class Question(NamedTuple):
@@ -105,7 +106,12 @@ def _candidates(runs: Sequence[Run]) -> list[Run]:
 
 def _answers(question: Question, runs: Sequence[Run], k: int | None) -> list[Answer]:
     """Return the best run of each promise with some k, the best first."""
-    able = [run for run in _candidates(runs) if run["k"] in (k, None) and run[question.measure] is not None]
+    kinds = PUBLISHED if question.measure.startswith("use_") else RECORDS
+    able = [
+        run
+        for run in _candidates(runs)
+        if run["k"] in (k, None) and run["kind"] in kinds and run[question.measure] is not None
+    ]
     ranked = sorted(able, key=lambda run: question.sign * run[question.measure])
     best = {run["kind"]: run for run in reversed(ranked)}
     return [_answer(question, run) for run in ranked if best[run["kind"]] is run]
