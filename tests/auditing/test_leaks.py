@@ -76,7 +76,7 @@ def numbers_in(value):
 def test_no_figure_has_more_than_four_digits(tmp_path):
     directory = release_of(tmp_path, CROWD)
     said = manifest_of(directory)
-    figures = numbers_in({name: said[name] for name in ("losses", "utility", "bound", "lengths")})
+    figures = numbers_in({name: said[name] for name in ("losses", "utility", "bound", "use", "lengths")})
     assert len(figures) > 8
     assert all(float(f"{value:.4g}") == value for value in figures)
     assert re.findall(r"0\.\d{6,}", page_of(directory)) == []

@@ -321,6 +321,13 @@ def test_other_measures_of_use(copy, made):
     assert "measures of use" in problems(copy, originals=made.originals, measure=lambda _: said.use)
 
 
+def test_measures_of_use_with_more_digits_than_may_leave(copy):
+    said = said_of(copy)
+    said["use"].update(pairs_error=0.1234567)
+    say(copy, said)
+    assert "measures of use have more digits than may leave" in problems(copy)
+
+
 def test_another_file_or_a_link(copy):
     (copy / "owners.csv").write_text("p1,newt")
     assert "entries that are no part" in problems(copy)

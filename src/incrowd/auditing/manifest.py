@@ -61,7 +61,7 @@ def check_heading(manifest: Headed, result: Audit) -> None:
 
 def _check_numbers(directory: Path, manifest: Manifest, settings: Settings, result: Audit) -> None:
     """Check that figures have no more digits than may leave, and that no number speaks of fewer than k."""
-    figures = [manifest.losses, manifest.utility, manifest.bound]
+    figures = [manifest.losses, manifest.utility, manifest.bound, manifest.use]
     result.require(
         wrong=not all(figure.canonical for figure in figures if figure is not None),
         problem="the manifest's figures have more digits than may leave",
@@ -70,6 +70,11 @@ def _check_numbers(directory: Path, manifest: Manifest, settings: Settings, resu
     result.require(
         wrong=(manifest.losses is not None) != measured or (manifest.utility is not None and not measured),
         problem="the manifest has figures that its records do not determine, or lacks those that they do",
+    )
+    in_parts = (directory / "records.parquet").is_dir()
+    result.require(
+        wrong=not measured if manifest.use is not None else measured and not in_parts,
+        problem="the manifest's measures of use are not those of its method",
     )
     counts, least = manifest.counts, manifest.claim.claim.least
     numbers = (counts.withheld, counts.people_min)
@@ -92,6 +97,6 @@ def _check_numbers(directory: Path, manifest: Manifest, settings: Settings, resu
         problem="the manifest's bound was found from more records than there are",
     )
     result.require(
-        wrong=(directory / "records.parquet").is_dir() and manifest.method not in BY_CLUSTERS,
+        wrong=in_parts and manifest.method not in BY_CLUSTERS,
         problem="records.parquet is in parts, which this method does not write",
     )

@@ -21,7 +21,7 @@ from incrowd.core.rounding import ROUNDED_TO, keyed_share, rounded_from
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints64
 from incrowd.errors import ClaimError
-from incrowd.release.files.manifest import Versions, read_manifest
+from incrowd.release.files.manifest import UseFigures, Versions, read_manifest
 from incrowd.release.files.names import text_forms_of, tile_files_with
 from incrowd.release.files.parts import same_schema
 from incrowd.release.files.records import Label, is_canonical
@@ -32,7 +32,6 @@ from incrowd.release.files.tiles import (
     Tile,
     TileCounts,
     TileManifest,
-    UseFigures,
     tile_manifest,
     write_tiles,
 )
@@ -92,7 +91,7 @@ def audit_tiles(
         if measure is not None and not result.problems:
             with result.checking("the measures of use are what was measured again"):
                 result.require(
-                    wrong=measure(tiles) != manifest.use,
+                    wrong=manifest.use != measure(tiles),
                     problem="the manifest's measures of use are not what was measured",
                 )
     except DAMAGED as error:
@@ -111,6 +110,10 @@ def _check_manifest(manifest: TileManifest, result: Audit) -> Settings:
         result.require(
             wrong=promised(settings, distinct="people") != manifest.claim.claim,
             problem="the manifest claims something else than its method promises",
+        )
+        result.require(
+            wrong=not manifest.use.canonical,
+            problem="the manifest's measures of use have more digits than may leave",
         )
     return settings
 

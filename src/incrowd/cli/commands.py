@@ -232,18 +232,19 @@ def compare(
     as_json: bool,  # noqa: FBT001
     **options: Any,
 ) -> None:
-    """Run every method with every k on INPUT and show each one's promise and losses.
+    """Run every method with every k on INPUT and show each one's promise, use and losses.
 
     INPUT is read once, as 'incrowd anonymize' reads it, and all methods work on the same items: where their defaults
     differ, choose --items. A method without k runs once. The directory --out gets compare.html (a self-contained
-    page with charts), compare.csv and compare.json: counts and losses, no record. A method that cannot run with some k is
-    listed with the reason, and the others still run. The measures are explained in docs/glossary.md.
+    page that says which method is best for which question, with charts), compare.csv and compare.json: counts and measures, no
+    record. A method that cannot run with some k is listed with the reason, and the others still run. The measures are
+    explained in docs/glossary.md.
 
     Exit code 0: at least one run succeeded; 1: a release did not keep its promise; 2: no run succeeded.
 
     \b
     Examples:
-      incrowd compare baskets.dat --methods partition,partition:publish=bag --k 2,5,10 --out compared
+      incrowd compare baskets.dat --methods mosaic,flock,partition:publish=bag --k 2,5,10 --out compared
       incrowd compare aol.tsv.gz --methods partition --k 5,10 --out compared --items terms
     """  # noqa: D301 - click needs this character
     from incrowd.cli.compare_table import show_comparison
@@ -293,16 +294,16 @@ def show(directory: Path, wanted: str | None, top: int, as_json: bool) -> None: 
     from incrowd.release.files.tiles import TileManifest
 
     form = format_of(directory)
-    manifest = read_manifest(
-        directory, {LIST_FORMAT: ListManifest, TILES_FORMAT: TileManifest}.get(form, Manifest)
-    )
-    if wanted is not None and form != TILES_FORMAT:
+    is_tiles = form == TILES_FORMAT
+    kind = TileManifest if is_tiles else ListManifest if form == LIST_FORMAT else Manifest
+    manifest = read_manifest(directory, kind)
+    if wanted is not None and not is_tiles:
         raise BadInputError(f"--with searches tiles, and {directory} is no release of tiles: drop --with")
     if as_json:
         print_json(msgspec.to_builtins(manifest))
     elif form == LIST_FORMAT:
         show_list(directory, manifest)
-    elif form == TILES_FORMAT:
+    elif is_tiles:
         show_tiles(directory, manifest, wanted=wanted, top=top)
     else:
         show_release(directory, manifest)

@@ -55,6 +55,8 @@ USE = {
     "pairs_recall": "of the 1,000 most frequent pairs are found",
     "pairs_error": "off, on average: counts of these pairs",
     "links_kept": "of all pairs of items that a unit has are in one tile",
+    "trend_error": "off, on average: weekly counts of the 100 most frequent items",
+    "clicks_recall": "of the 1,000 most frequent pairs of a query and an address are found",
 }
 MEANS = {
     "avg_length": "items in a published record, on average",
@@ -355,7 +357,7 @@ def _unlisted(outcome: Outcome) -> str:
 
 def _measures_table(measures: Mapping[str, Any]) -> Table:
     """Return what was measured: losses and utility of records, or of what use tiles are."""
-    if "use" in measures:
+    if "loss" not in measures:
         return _use_table(measures["use"])
     return _losses_table(measures["loss"], measures["utility"], measures["bound"])
 
@@ -365,7 +367,8 @@ def _use_table(use: Mapping[str, float]) -> Table:
     table.add_column(justify="right", style="bold")
     table.add_column()
     for name, meaning in USE.items():
-        table.add_row(share(use[name]), meaning)
+        if use.get(name) is not None:
+            table.add_row(share(use[name]), meaning)
     return table
 
 

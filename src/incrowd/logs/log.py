@@ -25,6 +25,7 @@ from incrowd.logs.items import (
 )
 from incrowd.logs.tokens import TokenTable
 from incrowd.logs.units import Unit, find_activity, make_units, parse_unit, queries_by_unit
+from incrowd.logs.weeks import clicks_in, weeks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,6 +147,9 @@ class Log(Input):
         made = self._finish(rows, label, chosen, counts, bags=bags)
         if self.has_times:
             made = replace(made, activity=find_activity(self.store, wanted))
+        if not self.is_baskets:
+            weeks = weeks_of(self.store, wanted, len(made)) if self.has_times else None
+            made = replace(made, weeks=weeks, has_clicks=clicks_in(self.store))
         if not events:
             return made
         return replace(made, events=collect_events(self.store, wanted, len(made), has_times=self.has_times))

@@ -12,6 +12,7 @@ from incrowd.core.promises import Settings
 from incrowd.core.rounding import at_least, four_digits
 from incrowd.core.transactions import Transactions
 from incrowd.metrics import Bound, Losses, Utility
+from incrowd.metrics.use import Use
 from incrowd.release.files.heading import NO_HEADING, Heading
 from incrowd.release.files.manifest import (
     RELEASE_FORMAT,
@@ -21,6 +22,7 @@ from incrowd.release.files.manifest import (
     Manifest,
     PublishedCounts,
     SpelledClaim,
+    UseFigures,
     UtilityFigures,
     Versions,
     account_of,
@@ -87,7 +89,11 @@ def account_for_owner(
 
 
 def figures_of(
-    losses: Losses | None, utility: Utility | None, bound: Bound | None, lengths: list[Bin]
+    losses: Losses | None,
+    utility: Utility | None,
+    bound: Bound | None,
+    use: Use | None,
+    lengths: list[Bin],
 ) -> dict[str, Any]:
     """Return measures as a manifest spells them."""
     return {
@@ -95,6 +101,7 @@ def figures_of(
         "losses": None if losses is None else LossFigures.of(msgspec.structs.asdict(losses)),
         "utility": None if utility is None else UtilityFigures.of(msgspec.structs.asdict(utility)),
         "bound": None if bound is None else BoundFigures.of(msgspec.to_builtins(bound)),
+        "use": None if use is None else UseFigures.of(msgspec.structs.asdict(use)),
     }
 
 

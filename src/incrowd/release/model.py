@@ -21,6 +21,7 @@ from incrowd.core.ragged import count_distinct, starts_of
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Progress
 from incrowd.metrics import Bound, Losses, Utility, bound_of, measure_losses, measure_utility
+from incrowd.metrics.use import Use, use_of_classes
 from incrowd.release.describe import Counts
 from incrowd.release.files.digest import Digest, digest_of_table
 from incrowd.release.files.heading import NO_HEADING, Heading
@@ -107,6 +108,11 @@ class Release(RecordsPublication):
     def utility(self) -> Utility:
         """What the release is worth to its readers, and how far it can be traced back."""
         return measure_utility(self.transactions, self.taxonomy, self.classes)
+
+    @cached_property
+    def use(self) -> Use:
+        """How far off counts from the release are."""
+        return use_of_classes(self.transactions, self.taxonomy, self.classes)
 
     @cached_property
     def counts(self) -> Counts:

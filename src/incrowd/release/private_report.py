@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from incrowd.core.atomic import check_free, private_file
+from incrowd.core.claims import plural_of
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints32, Ints64
 from incrowd.errors import BadInputError
@@ -108,7 +109,7 @@ def write_report(draft: Path, known: Known, account: Sequence[str], seed: int) -
         "private.html",
         people=people,
         account=account,
-        unit=data.unit.partition(":")[0],
+        units=plural_of(data.unit.partition(":")[0]),
         mark=MARK.decode(),
         fates=[int(np.count_nonzero(fates == fate)) for fate in (ITSELF, CLASS, WITHHELD)],
     )

@@ -25,6 +25,7 @@ from incrowd.core.transactions import Transactions
 from incrowd.core.types import Progress
 from incrowd.errors import BadInputError, ClaimError, IncrowdError
 from incrowd.metrics import Bound, Losses, Utility
+from incrowd.metrics.use import Use
 from incrowd.release.describe import (
     Counts,
     account_for_owner,
@@ -257,6 +258,11 @@ class RecordsPublication(Publication):
 
     @property
     @abstractmethod
+    def use(self) -> Use | None:
+        """How far off counts from the release are; None where it is not measured."""
+
+    @property
+    @abstractmethod
     def lengths(self) -> list[Bin]:
         """The lengths of the originals of the published records, in bins of at least k."""
 
@@ -300,7 +306,7 @@ class RecordsPublication(Publication):
     @cached_property
     def measures(self) -> dict[str, Any]:
         """What was measured on the originals, by name. Private: exact."""
-        measured = {"loss": self.losses, "bound": self.bound, "utility": self.utility}
+        measured = {"loss": self.losses, "bound": self.bound, "utility": self.utility, "use": self.use}
         return {name: msgspec.to_builtins(value) for name, value in measured.items()}
 
     @cached_property
@@ -316,6 +322,7 @@ class RecordsPublication(Publication):
             self.losses if measured else None,
             self.utility if measured else None,
             self.bound if measured else None,
+            self.use if measured else None,
             self.lengths,
         )
 

@@ -18,13 +18,13 @@ from incrowd.auditing.taxonomy import write_taxonomy
 from incrowd.auditing.tiles import TileOriginals, audit_tiles
 from incrowd.core.claims import Claim
 from incrowd.core.ragged import list_ids
-from incrowd.core.rounding import four_digits
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints64, Progress
-from incrowd.metrics.use import PublishedSets, Use, measure_use
+from incrowd.metrics.use import Use, use_of_tiles
 from incrowd.release.describe import Counts
 from incrowd.release.files.heading import NO_HEADING, Heading
+from incrowd.release.files.manifest import UseFigures
 from incrowd.release.files.nodes import PublishedNodes, above, published_nodes, taxonomy_table
 from incrowd.release.files.records import Label
 from incrowd.release.files.tile_exports import tile_text
@@ -33,7 +33,6 @@ from incrowd.release.files.tiles import (
     Tile,
     TileCounts,
     TileManifest,
-    UseFigures,
     tile_manifest,
     tile_rows,
     write_tiles,
@@ -44,12 +43,7 @@ from incrowd.release.shares import Shares
 from incrowd.release.tile_order import agreed_ranks
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["TileRelease", "use_figures"]
-
-
-def use_figures(use: Use) -> UseFigures:
-    """Return measures as a manifest spells them."""
-    return UseFigures(**{name: four_digits(value) for name, value in msgspec.structs.asdict(use).items()})
+__all__ = ["TileRelease"]
 
 
 def _tile(labels: list[Label], ranks: list[int], people: int, units: int) -> Tile:
@@ -136,11 +130,12 @@ class TileRelease(Publication):
     @cached_property
     def use(self) -> Use:
         """What the release is of use for."""
-        tiles = self.tiles
-        held = np.bincount(tiles.held, minlength=len(tiles))
-        return measure_use(
-            self.transactions, self.taxonomy, PublishedSets(tiles.start, tiles.nodes, tiles.units, held)
-        )
+        return use_of_tiles(self.transactions, self.taxonomy, self.tiles)
+
+    @property
+    def use_figures(self) -> UseFigures:
+        """The same as a manifest spells it."""
+        return UseFigures.of(msgspec.structs.asdict(self.use))
 
     @cached_property
     def measures(self) -> dict[str, Any]:
@@ -163,7 +158,7 @@ class TileRelease(Publication):
         """Return what the release says of itself."""
         counts = TileCounts.of(self.published)
         return tile_manifest(
-            self.settings, self.claim, counts, use_figures(self.use), heading=heading, text_forms=text_forms
+            self.settings, self.claim, counts, self.use_figures, heading=heading, text_forms=text_forms
         )
 
     @property
@@ -211,7 +206,7 @@ class TileRelease(Publication):
 
     def _audit(self, draft: Path, progress: Progress | None) -> Audit:  # noqa: ARG002
         """Recount what was written against the originals."""
-        return audit_tiles(draft, originals=self.originals, measure=lambda _: use_figures(self.use))
+        return audit_tiles(draft, originals=self.originals, measure=lambda _: self.use_figures)
 
     def __repr__(self) -> str:
         return f"TileRelease({self.claim.in_words} {len(self.tiles):,} tiles)"

@@ -11,7 +11,7 @@ import pyarrow as pa
 from incrowd.core.claims import Claim
 from incrowd.core.promises import Settings
 from incrowd.release.files.heading import NO_HEADING, Heading
-from incrowd.release.files.manifest import TILES_FORMAT, Closed, Figure, Headed, Share, SpelledClaim, Versions
+from incrowd.release.files.manifest import TILES_FORMAT, Closed, Headed, SpelledClaim, UseFigures, Versions
 from incrowd.release.files.names import tile_files_with
 from incrowd.release.files.records import Label, write_parquet
 
@@ -20,7 +20,6 @@ __all__ = [
     "Tile",
     "TileCounts",
     "TileManifest",
-    "UseFigures",
     "tile_manifest",
     "tile_rows",
     "write_tiles",
@@ -74,16 +73,6 @@ class TileCounts(Closed, frozen=True, forbid_unknown_fields=True):
             people_min=min((tile.people for tile in tiles), default=0),
             held=sum(tile.units for tile in tiles),
         )
-
-
-class UseFigures(Closed, frozen=True, forbid_unknown_fields=True):
-    """What a release is of use for, to four digits; see :class:`incrowd.metrics.use.Use`."""
-
-    kept_exactly: Share
-    items_error: Figure
-    pairs_recall: Share
-    pairs_error: Figure
-    links_kept: Share
 
 
 class TileManifest(Headed, frozen=True, forbid_unknown_fields=True):
