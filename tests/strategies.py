@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -26,6 +27,7 @@ __all__ = [
     "taxonomy_of",
     "trees",
     "variants_of",
+    "with_clicks",
 ]
 
 Children = dict[str, list[str]]
@@ -177,3 +179,23 @@ def variants_of(method: Method) -> list[dict[str, Any]]:
     }
     most = max((len(values) for values in choices.values()), default=1)
     return [{name: values[min(i, len(values) - 1)] for name, values in choices.items()} for i in range(most)]
+
+
+def with_clicks(transactions: Transactions) -> Transactions:
+    """Return queries that were each followed by a click, on one of eight sites of their own that do not name them."""
+    events = transactions.events
+    assert events is not None
+    order = np.argsort(events.query, kind="stable")
+    times = np.empty(len(order), dtype=np.int64)  # how often its query was typed before
+    times[order] = (np.arange(len(order)) - np.searchsorted(events.query[order], events.query[order])) % 8
+    names = [
+        f"s{query}x{time}.example/" for query, time in zip(events.query.tolist(), times.tolist(), strict=True)
+    ]
+    sites, site = np.unique(names, return_inverse=True)
+    clicked = replace(
+        events,
+        clicks=np.arange(len(events.query) + 1, dtype=np.int64),
+        site=site.astype(np.int32),
+        sites=pa.array(sites.tolist(), pa.string()),
+    )
+    return replace(transactions, events=clicked)

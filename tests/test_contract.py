@@ -9,12 +9,10 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import replace
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy.optimize import linear_sum_assignment
@@ -25,7 +23,7 @@ from incrowd.core.promises import promise_of
 from incrowd.methods.registry import METHODS, method_named
 from incrowd.release.files.records import shown
 from incrowd.taxonomy import attach
-from strategies import variants_of
+from strategies import variants_of, with_clicks
 
 K = 4
 FORMS = ("jsonl", "csv", "dat")
@@ -166,25 +164,6 @@ def write(directory, rows, owners, *, method, variant, kind):
     release.write(directory / "release", text_forms=FORMS, private_map=directory / "map")
     table = pq.read_table(directory / "map").to_pydict()
     return directory / "release", dict(zip(table["owner"], table["row"], strict=True))
-
-
-def with_clicks(transactions):
-    """Return queries that were each followed by a click, on one of eight sites of their own that do not name them."""
-    events = transactions.events
-    order = np.argsort(events.query, kind="stable")
-    times = np.empty(len(order), dtype=np.int64)  # how often its query was typed before
-    times[order] = (np.arange(len(order)) - np.searchsorted(events.query[order], events.query[order])) % 8
-    names = [
-        f"s{query}x{time}.example/" for query, time in zip(events.query.tolist(), times.tolist(), strict=True)
-    ]
-    sites, site = np.unique(names, return_inverse=True)
-    clicked = replace(
-        events,
-        clicks=np.arange(len(events.query) + 1, dtype=np.int64),
-        site=site.astype(np.int32),
-        sites=pa.array(sites.tolist(), pa.string()),
-    )
-    return replace(transactions, events=clicked)
 
 
 @pytest.fixture(scope="module", params=["file", "balanced"])

@@ -34,7 +34,14 @@ TAXONOMY = "milk\tdrink\nbeer\talcohol\nwine\talcohol\nalcohol\tdrink\ndrink\tgo
 
 def published(directory, source, *options):
     ran = call(
-        "anonymize", source, "--out", directory / "release", "--private-map", directory / "map", *options
+        "anonymize",
+        "--method=flock",
+        source,
+        "--out",
+        directory / "release",
+        "--private-map",
+        directory / "map",
+        *options,
     )
     assert ran.code == 0, ran.err
     return directory
@@ -223,6 +230,8 @@ def test_a_field_too_many(copy, way):
         (set_at("lengths", value=[{"least": 1, "records": 99}]), "lengths"),
         (set_at("bound", "rows", value=-(10**18)), "bound"),
         (set_at("losses", value=None), "lacks"),
+        (set_at("use", value=None), "measures of use are not those of its method"),
+        (set_at("use", "pairs_error", value=0.123456), "more digits"),
         (set_at("parameters", "seed", value=2**70), "parameters are not those of method"),
         (set_at("parameters", "taxonomy", value="file\n"), "parameters are not those of method"),
     ],
@@ -254,6 +263,9 @@ def test_bytes_behind_the_manifest(copy, more):
         (("bound", "ggd_norm"), 0.0001),
         (("utility", "linkage"), 99.0),
         (("losses", "ic_norm"), 0.31),
+        (("use", "items_error"), 0.0123),
+        (("use", "links_kept"), 0.99),
+        (("use", "trend_error"), 0.5),
     ],
 )
 def test_invented_figures_are_unchecked_alone_and_found_with_the_originals(copy, way, value):

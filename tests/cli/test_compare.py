@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import csv
 import json
+import random
+import re
 
 import pytest
 
@@ -87,6 +89,13 @@ def test_a_run_says_what_anonymize_says(compared, baskets, tmp_path):
         assert [run[name] for name in COUNTS[:3]] == [alone[name] for name in COUNTS[:3]]
 
 
+def test_measures_of_use_are_those_of_anonymize(compared, baskets, tmp_path):
+    run = next(run for run in compared[1]["runs"] if run["k"] == 3)
+    options = ("--k", 3, "--method", "partition", "--set", f"publish={run['parameters']['publish']}")
+    alone = call("anonymize", baskets, *options, "--out", tmp_path / "one", "--json").json["use"]
+    assert run["use"] == {name: value and four_digits(value) for name, value in alone.items()}
+
+
 def test_bags_lose_less_than_sets_by_ggd(compared):
     by_run = {(run["parameters"]["publish"], run["k"]): run for run in compared[1]["runs"]}
     assert by_run["bag", 3]["ggd_norm"] < by_run["set", 3]["ggd_norm"]
@@ -120,6 +129,52 @@ def test_the_table_shows_runs_and_reasons(baskets, tmp_path):
     assert line.split()[2:] == ["failed"]
     assert "partition:publish=bag with k = 50: k must be at most 9" in ran.out
     assert "Different promises" not in ran.out
+
+
+@pytest.fixture(scope="module")
+def with_tiles(tmp_path_factory):
+    """Tiles and records of eighty baskets, and what the screen says."""
+    directory = tmp_path_factory.mktemp("tiles")
+    dice, goods = random.Random(2), ["milk", "bread", "beer", "butter", "eggs", "soap", "tea", "rice"]
+    lines = [" ".join(dice.sample(goods, dice.randint(1, 4))) for _ in range(80)] + [f"bread {SECRET}"]
+    (directory / "shop.dat").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    ran = compare(directory / "shop.dat", directory / "out", methods="flock,mosaic,suppress", ks="3,5")
+    assert ran.code == 0, ran.err
+    return directory / "out", ran.out
+
+
+def test_tiles_are_compared_too(with_tiles):
+    out, _ = with_tiles
+    said = json.loads((out / "compare.json").read_text(encoding="utf-8"))
+    assert said["data"] == "shop.dat"
+    tiles = [run for run in said["runs"] if run["method"] == "mosaic"]
+    assert [(run["k"], run["kind"], run["holds"]) for run in tiles] == [
+        (3, "k-anonymous tiles", True),
+        (5, "k-anonymous tiles", True),
+    ]
+    for run in tiles:
+        assert all(run[name] is None for name in (*LOSSES, "bound", "recall", "sdist", "linkage"))
+        assert all(run[name] is not None for name in (*COUNTS, "people_min"))
+        assert run["use"]["kept_exactly"] > 0.9
+        assert run["people_min"] >= run["k"]
+    rows = list(csv.DictReader((out / "compare.csv").read_text(encoding="utf-8").splitlines()))
+    (row,) = (row for row in rows if (row["label"], row["k"]) == ("mosaic", "5"))
+    assert float(row["use_items_error"]) == tiles[1]["use"]["items_error"]
+    assert (row["ggd_norm"], row["use_trend_error"]) == ("", "")
+    assert "use" not in row
+
+
+def test_the_screen_and_the_page_decide(with_tiles):
+    out, screen = with_tiles
+    page = (out / "compare.html").read_text(encoding="utf-8")
+    (best,) = re.findall(r"Best at k = 3: .*? whole people\.", " ".join(screen.split()))
+    assert best.startswith("Best at k = 3: mosaic for counts of items")
+    assert best.endswith("flock for whole people.")
+    assert "suppress" not in best
+    assert best in page
+    (line,) = (line for line in screen.splitlines() if line.split()[:2] == ["mosaic", "5"])
+    assert line.split()[2] == "holds"
+    assert SECRET not in page
 
 
 def test_different_promises_stand_apart(baskets, tmp_path):
@@ -227,7 +282,7 @@ def test_a_directory_is_replaced_only_by_force_and_only_if_it_is_a_comparison(ba
 
 
 def test_a_release_is_not_replaced(baskets, tmp_path):
-    assert call("anonymize", baskets, "--k", 2, "--out", tmp_path / "release").code == 0
+    assert call("anonymize", "--method=flock", baskets, "--k", 2, "--out", tmp_path / "release").code == 0
     assert "was not written by" in only_line(compare(baskets, tmp_path / "release", "--force").err)
 
 

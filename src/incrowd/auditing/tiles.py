@@ -12,7 +12,8 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from incrowd.auditing.files import check_contents, check_exactly
+from incrowd.auditing.files import check_contents, check_exactly, check_text
+from incrowd.auditing.manifest import check_heading
 from incrowd.auditing.result import Audit
 from incrowd.auditing.taxonomy import PublishedTree, check_taxonomy, hidden_in
 from incrowd.core.promises import Mosaic, Settings, promised, read_settings
@@ -20,18 +21,18 @@ from incrowd.core.rounding import ROUNDED_TO, keyed_share, rounded_from
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints64
 from incrowd.errors import ClaimError
-from incrowd.release.files.manifest import Versions, read_manifest
-from incrowd.release.files.names import TILE_FILES
+from incrowd.release.files.manifest import UseFigures, Versions, read_manifest
+from incrowd.release.files.names import text_forms_of, tile_files_with
 from incrowd.release.files.parts import same_schema
 from incrowd.release.files.records import Label, is_canonical
+from incrowd.release.files.tile_exports import tile_text
+from incrowd.release.files.tile_page import tile_page
 from incrowd.release.files.tiles import (
     TILES_SCHEMA,
     Tile,
     TileCounts,
     TileManifest,
-    UseFigures,
     tile_manifest,
-    tile_page,
     write_tiles,
 )
 from incrowd.taxonomy.tree import Taxonomy
@@ -39,7 +40,7 @@ from incrowd.taxonomy.tree import Taxonomy
 __all__ = ["TileOriginals", "audit_tiles", "nodes_of_tiles"]
 
 DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
-HOLDERS = "how many people hold each tile, and that nobody holds what is not theirs: that takes the private map and the originals"
+HOLDERS = "how many people hold each tile, that nobody holds what is not theirs, and the order of labels: that takes the private map and the originals"
 ROUNDING = (
     "whether numbers were rounded as they must be: that takes the secret seed, which the private map has"
 )
@@ -79,7 +80,7 @@ def audit_tiles(
     result = Audit(manifest.claim.claim)
     try:
         settings = _check_manifest(manifest, result)
-        check_exactly(directory, TILE_FILES, result)
+        check_exactly(directory, tile_files_with(text_forms_of(manifest.files)), result)
         tiles = [] if result.problems else _read_tiles(directory / "tiles.parquet", result)
         if not result.problems:
             _check_release(directory, manifest, settings, tiles, result)
@@ -90,7 +91,7 @@ def audit_tiles(
         if measure is not None and not result.problems:
             with result.checking("the measures of use are what was measured again"):
                 result.require(
-                    wrong=measure(tiles) != manifest.use,
+                    wrong=manifest.use != measure(tiles),
                     problem="the manifest's measures of use are not what was measured",
                 )
     except DAMAGED as error:
@@ -110,6 +111,10 @@ def _check_manifest(manifest: TileManifest, result: Audit) -> Settings:
             wrong=promised(settings, distinct="people") != manifest.claim.claim,
             problem="the manifest claims something else than its method promises",
         )
+        result.require(
+            wrong=not manifest.use.canonical,
+            problem="the manifest's measures of use have more digits than may leave",
+        )
     return settings
 
 
@@ -121,7 +126,13 @@ def _read_tiles(path: Path, result: Audit) -> list[Tile]:
             return []
         rows = file.read().to_pylist()
     tiles = [
-        Tile(tuple(zip(row["items"], row["exact"], strict=True)), row["people"], row["units"]) for row in rows
+        Tile(
+            tuple(zip(row["items"], row["exact"], strict=True)),
+            row["people"],
+            row["units"],
+            tuple(row["order"]),
+        )
+        for row in rows
     ]
     with result.checking(f"{len(tiles):,} distinct tiles, in order, and nothing else in the file"):
         contents = [tile.labels for tile in tiles]
@@ -131,6 +142,9 @@ def _read_tiles(path: Path, result: Audit) -> list[Tile]:
             wrong=not (in_order and within), problem="tiles.parquet has tiles or labels out of order or twice"
         )
         result.require(wrong=not all(contents), problem="tiles.parquet has a tile without a label")
+        result.require(
+            wrong=not all(map(_has_an_order, tiles)), problem="tiles.parquet has an order that is none"
+        )
         hidden = hidden_in({text for labels in contents for text, _ in labels})
         result.require(wrong=bool(hidden), problem=f"{hidden:,} labels hold characters that cannot be seen")
         result.require(
@@ -138,6 +152,12 @@ def _read_tiles(path: Path, result: Audit) -> list[Tile]:
             problem="tiles.parquet is not written as its rows are: it holds bytes that are no part of them",
         )
     return tiles
+
+
+def _has_an_order(tile: Tile) -> bool:
+    """Tell whether the order of a tile is one of its labels, and spelt only where it is not that of code points."""
+    plain = list(range(len(tile.labels)))
+    return not tile.order or (sorted(tile.order) == plain and list(tile.order) != plain)
 
 
 def _check_release(
@@ -154,9 +174,20 @@ def _check_release(
     if tree is not None:
         _check_kin(tiles, tree, result)
     with result.checking("manifest and report follow from the tiles"):
-        expected = tile_manifest(settings, manifest.claim.claim, TileCounts.of(tiles), manifest.use)
+        check_heading(manifest, result)
+        expected = tile_manifest(
+            settings,
+            manifest.claim.claim,
+            TileCounts.of(tiles),
+            manifest.use,
+            heading=manifest.heading,
+            text_forms=text_forms_of(manifest.files),
+        )
         files = {"manifest.json": expected.text(), "report.html": tile_page(expected, tiles)}
         check_contents(directory, files, "a release with these tiles and parameters", result)
+    for form in text_forms_of(manifest.files):
+        with result.checking(f"tiles.{form} says the same"):
+            check_text(directory / f"tiles.{form}", tile_text(form, tiles), result)
 
 
 def _check_numbers(tiles: Sequence[Tile], settings: Settings, result: Audit) -> None:
@@ -242,6 +273,11 @@ def _check_holders(
     false = _count_false(nodes, originals, counts, times)
     with result.checking("each label is an item of its owner or above one, and each item is spoken for once"):
         result.require(wrong=bool(false), problem=f"{false:,} units hold tiles that are not true of them")
+    with result.checking("labels are in code point order, or in the order of all who hold them"):
+        wrong = sum(tile.order != order for tile, order in zip(tiles, _orders(nodes, originals), strict=True))
+        result.require(
+            wrong=bool(wrong), problem=f"{wrong:,} tiles are in an order that is not their holders'"
+        )
     people = [len(times[tile]) for tile in range(len(tiles))]
     result.people_min = min(people, default=0)
     active = f" who were active on at least {own.aged:,} days" if own.aged > 1 else ""
@@ -337,6 +373,38 @@ def _count_false(
         labels = [node for tile in own for node in nodes[tile]]
         false += not _is_true(labels, leaves[bounds[row] : bounds[row + 1]], end)
     return false
+
+
+def _orders(nodes: Sequence[Sequence[int]], originals: TileOriginals) -> list[tuple[int, ...]]:
+    """Return the order of each tile's labels in which all rows that hold it have the words; empty: code point order."""
+    data, tree = originals.transactions, originals.taxonomy
+    if data.places is None:
+        return [()] * len(nodes)
+    found: list[set[tuple[int, ...]]] = [set() for _ in nodes]
+    leaves, places = tree.leaves_of(data.items).tolist(), data.places.tolist()
+    bounds, held = data.indptr.tolist(), originals.held.tolist()
+    for row, (first, stop) in enumerate(pairwise(originals.start.tolist())):
+        larger = [tile for tile in held[first:stop] if len(nodes[tile]) > 1]
+        if larger:
+            own = slice(bounds[row], bounds[row + 1])
+            place_of = dict(zip(leaves[own], places[own], strict=True))
+            for tile in larger:
+                found[tile].add(_order_in(place_of, nodes[tile]))
+    return [_agreed(orders) for orders in found]
+
+
+def _order_in(place_of: Mapping[int, int], nodes: Sequence[int]) -> tuple[int, ...]:
+    """Return the order of some nodes in one row; empty if one is no word of it, or two stand at one place."""
+    places = [place_of.get(node, -1) for node in nodes]
+    if min(places) < 0 or len(set(places)) < len(places):
+        return ()
+    return tuple(sorted(range(len(nodes)), key=places.__getitem__))
+
+
+def _agreed(orders: set[tuple[int, ...]]) -> tuple[int, ...]:
+    """Return the only order, if there is one and it is not that of code points."""
+    only = next(iter(orders)) if len(orders) == 1 else ()
+    return () if only == tuple(range(len(only))) else only
 
 
 def _is_true(labels: Sequence[int], leaves: Sequence[int], end: Sequence[int]) -> bool:

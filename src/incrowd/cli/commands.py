@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["ALL", "TAXONOMY"]
 
 DEMO_USERS = 2_000
-DEMO_K = 5
 
 
 @click.command(short_help="Make an audited release of a log or basket file.")
@@ -37,9 +36,10 @@ DEMO_K = 5
 @click.option(
     "--k",
     metavar="INTEGER",
-    help="How many must share every published record, at least 2. All methods but korolova need it.",
+    help="How many people must share whatever is published, at least 2; korolova has none.  [default: 5]",
 )
-@click.option("--method", default="flock", show_default=True, help="See 'incrowd methods'.")
+@click.option("--goal", help="What the release is for: words, queries or people.  [default: words]")
+@click.option("--method", help="A method by name, see 'incrowd methods'.  [default: the goal's]")
 @input_options
 @click.option(
     "--set",
@@ -50,6 +50,8 @@ DEMO_K = 5
     help="A parameter of the method, as --set publish=bag.",
 )
 @click.option("--write", "forms", help="Text forms beside Parquet: any of jsonl,csv,dat.")
+@click.option("--title", help="What to call the data on the release's page. It is published.")
+@click.option("--date", metavar="YYYY-MM-DD", help="A day to put on the release's page. It is published.")
 @click.option(
     "--private-map",
     type=FILE,
@@ -60,13 +62,18 @@ DEMO_K = 5
     type=FILE,
     help="Ledger of what was released of this source before (made if missing, mode 0600): refuse a release that overlaps. Never publish that file.",
 )
+@click.option(
+    "--private-report",
+    type=FILE,
+    help="Write a page of originals beside what is published of them (mode 0600). Never publish that file.",
+)
 @click.option("--force", is_flag=True, help="Replace an existing release (and nothing else).")
 @click.option("--keep-rejected", is_flag=True, help="Keep the text of rejected lines in rejects.jsonl.")
 @click.option(
     "--engine",
     default="local",
     show_default=True,
-    help="Where to run: local, or spark (partition and flock).",
+    help="Where to run: local, or spark (mosaic, flock and partition).",
 )
 @click.option("--master", help="The Spark cluster's address, as spark://HOST:7077; local[2] to try it.")
 @json_option
@@ -80,15 +87,19 @@ def anonymize(
 ) -> None:
     """Make an audited release of INPUT in the directory --out.
 
+    What you do not say is chosen by what INPUT is and told: of a query log, the words of each session as tiles (method
+    mosaic), of baskets their items, each tile held by 5 people. --goal queries does the same with whole queries; --goal people
+    publishes every person as one record, generalized until k share it (method flock).
+
     INPUT is a query log (AOL, Excite, CSV, TSV, JSON lines, Parquet) or a file of baskets (.dat), plain or
     compressed with gzip or zstd. Lines that cannot be read are counted and listed in rejects.jsonl next to
     the release.
 
     \b
     Examples:
-      incrowd anonymize aol.tsv.gz --out release --k 5
-      incrowd anonymize baskets.dat --out release --k 10 --taxonomy balanced:5
-      incrowd anonymize log.csv --out release --k 5 --columns user=who,query=text --items terms
+      incrowd anonymize aol.tsv.gz --out release
+      incrowd anonymize baskets.dat --out release --k 10 --goal people
+      incrowd anonymize log.csv --out release --k 5 --columns user=who,query=text,time=when
     """  # noqa: D301 - click needs this character
     from incrowd.cli.progress import ProgressBars
     from incrowd.cli.terminal import show_outcome
@@ -141,11 +152,12 @@ def demo(out: Path, as_json: bool) -> None:  # noqa: FBT001
     with private_directory() as scratch, ProgressBars() as progress:
         log = scratch / "sample.tsv"
         write_log(log, users=DEMO_USERS, seed=1, people="all")
-        outcome = run_job(Options(log, out, DEMO_K, force=is_release(out)), progress)
+        outcome = run_job(Options(log, out, force=is_release(out)), progress)
+        whole = run_job(Options(log, scratch / "people", goal="people", items="terms"), progress)
     if as_json:
         print_json(outcome.as_dict())
     else:
-        show_demo(outcome)
+        show_demo(outcome, whole.release.measures["loss"]["kept_exactly"])
 
 
 @click.command(short_help="Recount a release from its files.")
@@ -220,18 +232,19 @@ def compare(
     as_json: bool,  # noqa: FBT001
     **options: Any,
 ) -> None:
-    """Run every method with every k on INPUT and show each one's promise and losses.
+    """Run every method with every k on INPUT and show each one's promise, use and losses.
 
     INPUT is read once, as 'incrowd anonymize' reads it, and all methods work on the same items: where their defaults
     differ, choose --items. A method without k runs once. The directory --out gets compare.html (a self-contained
-    page with charts), compare.csv and compare.json: counts and losses, no record. A method that cannot run with some k is
-    listed with the reason, and the others still run. The measures are explained in docs/glossary.md.
+    page that says which method is best for which question, with charts), compare.csv and compare.json: counts and measures, no
+    record. A method that cannot run with some k is listed with the reason, and the others still run. The measures are
+    explained in docs/glossary.md.
 
     Exit code 0: at least one run succeeded; 1: a release did not keep its promise; 2: no run succeeded.
 
     \b
     Examples:
-      incrowd compare baskets.dat --methods partition,partition:publish=bag --k 2,5,10 --out compared
+      incrowd compare baskets.dat --methods mosaic,flock,partition:publish=bag --k 2,5,10 --out compared
       incrowd compare aol.tsv.gz --methods partition --k 5,10 --out compared --items terms
     """  # noqa: D301 - click needs this character
     from incrowd.cli.compare_table import show_comparison
@@ -281,16 +294,16 @@ def show(directory: Path, wanted: str | None, top: int, as_json: bool) -> None: 
     from incrowd.release.files.tiles import TileManifest
 
     form = format_of(directory)
-    manifest = read_manifest(
-        directory, {LIST_FORMAT: ListManifest, TILES_FORMAT: TileManifest}.get(form, Manifest)
-    )
-    if wanted is not None and form != TILES_FORMAT:
+    is_tiles = form == TILES_FORMAT
+    kind = TileManifest if is_tiles else ListManifest if form == LIST_FORMAT else Manifest
+    manifest = read_manifest(directory, kind)
+    if wanted is not None and not is_tiles:
         raise BadInputError(f"--with searches tiles, and {directory} is no release of tiles: drop --with")
     if as_json:
         print_json(msgspec.to_builtins(manifest))
     elif form == LIST_FORMAT:
         show_list(directory, manifest)
-    elif form == TILES_FORMAT:
+    elif is_tiles:
         show_tiles(directory, manifest, wanted=wanted, top=top)
     else:
         show_release(directory, manifest)
@@ -299,7 +312,7 @@ def show(directory: Path, wanted: str | None, top: int, as_json: bool) -> None: 
 @click.command(short_help="List the methods, their promises and parameters.")
 @json_option
 def methods(as_json: bool) -> None:  # noqa: FBT001
-    """List the methods, their promises and the parameters that --set takes."""
+    """List the methods by the goal that they serve, with their promises and the parameters that --set takes."""
     from incrowd.cli.terminal import show_methods
     from incrowd.methods.registry import METHODS
 

@@ -12,7 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from incrowd.report.bound import bounds_note
-from incrowd.report.compare_page import PRIVATE, cell, input_in_words
+from incrowd.report.compare_choice import in_words
+from incrowd.report.compare_measures import cell, flat
+from incrowd.report.compare_page import PRIVATE, input_in_words
 from incrowd.report.console import plain_console
 
 if TYPE_CHECKING:
@@ -22,12 +24,12 @@ __all__ = ["show_comparison"]
 
 # The columns that fit into a terminal of 80 characters; the files have the rest.
 SHOWN = {
+    "use_items_error": "item\ncounts\noff",
+    "use_pairs_recall": "pairs\nfound",
+    "use_kept_exactly": "items\nkept",
     "ggd_norm": "loss\n(GGD)",
-    "ncp": "uncer-\ntainty\n(NCP)",
-    "kept_exactly": "kept",
     "groups": "groups",
     "k_min": "k_min",
-    "withheld": "withheld",
     "seconds": "s",
 }
 VERDICTS = {True: ("holds", "green"), False: ("BROKEN", "bold red")}
@@ -37,7 +39,7 @@ TITLES = {"none": "Nothing is promised", "differential privacy": "differential p
 def show_comparison(comparison: Comparison, out: Path) -> None:
     """Show the runs, which of them may be compared, which failed and why, and where the files are."""
     console = plain_console()
-    runs = [msgspec.to_builtins(run) for run in comparison.runs]
+    runs = [flat(msgspec.to_builtins(run)) for run in comparison.runs]
     console.print(f"One input for all: {input_in_words(comparison.how)}.", soft_wrap=True)
     console.print()
     console.print(_table(runs))
@@ -52,11 +54,13 @@ def show_comparison(comparison: Comparison, out: Path) -> None:
         if run.error:
             console.print(f"{run.title}: {run.error}", style="red", soft_wrap=True)
     console.print()
+    if best := in_words(runs):
+        console.print(best, style="bold")
     if note := bounds_note(runs):
         console.print(note)
     console.print(
-        "Generalization loss (GGD) charges for copies that collapse into one, item uncertainty (NCP) does not. "
-        f"Took {comparison.seconds['total']:.2f} s.",
+        "Item counts off: counts of the 1,000 most frequent items, from the release alone. Pairs found: of the 1,000 most frequent. "
+        f"Items kept: as themselves. Took {comparison.seconds['total']:.2f} s.",
         style="dim",
     )
     console.print(f"Charts and all numbers: {out / 'compare.html'}", soft_wrap=True)

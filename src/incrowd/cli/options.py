@@ -66,13 +66,11 @@ INPUT_OPTIONS = (
     ),
     click.option(
         "--items",
-        help="nouns, terms, queries, concepts or raw.  [default: nouns, or concepts for methods that need meaning; raw for baskets]",
+        help="nouns, terms, queries, concepts or raw.  [default: terms for mosaic, concepts for methods that need meaning, else nouns; raw for baskets]",
     ),
     click.option(
         "--unit",
-        default="user",
-        show_default=True,
-        help="What a record stands for: user, session:GAP as in session:30m, query, day or week (UTC).",
+        help="What is protected as one: user, session:GAP, query, day or week (UTC).  [default: session:30m for mosaic where there are times, else user]",
     ),
     click.option(
         "--distinct",

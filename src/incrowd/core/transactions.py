@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +14,17 @@ from incrowd.core.activity import Activity
 from incrowd.core.claims import plural_of
 from incrowd.core.events import QueryEvents
 from incrowd.core.ragged import filtered_starts, list_sums, starts_of
-from incrowd.core.types import Bools, Ints32, Ints64
+from incrowd.core.types import Bools, Bytes, Ints32, Ints64
 
-__all__ = ["Transactions"]
+__all__ = ["Transactions", "Weeks"]
+
+
+class Weeks(NamedTuple):
+    """The weeks in which each row has a query: row r in ``week[start[r]:start[r + 1]]``, of `number` weeks from 0. Private."""
+
+    start: Ints64
+    week: Ints32
+    number: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +54,10 @@ class Transactions:
         Every query of every row, where a method needs them.
     activity
         On how many days each row's person was active, where the input has times.
+    places
+        Where in a query of the row each item stands, at the earliest; None where that was not asked for, or items are not words.
+    weeks, has_clicks
+        When each row has queries, where the log has times and spans two weeks or more; and whether the log has clicks.
     """
 
     indptr: Ints64
@@ -58,6 +70,9 @@ class Transactions:
     people: pa.Array | None = None
     events: QueryEvents | None = None
     activity: Activity | None = None
+    places: Bytes | None = None
+    weeks: Weeks | None = None
+    has_clicks: bool = False
 
     def __post_init__(self) -> None:
         for name in ("indptr", "items", "counts"):
@@ -153,6 +168,7 @@ class Transactions:
             indptr=filtered_starts(self.indptr, keep),
             items=renumbered[self.items[keep]].astype(np.int32),
             counts=self.counts[keep],
+            places=None if self.places is None else self.places[keep],
             vocabulary=self.vocabulary.filter(pa.array(~unwanted)),
             account=(*self.account, note),
             events=None if self.events is None else self.events.without_items(unwanted),

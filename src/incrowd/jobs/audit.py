@@ -19,20 +19,27 @@ from incrowd.core.claims import Claim
 from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.promises import Settings, read_settings
 from incrowd.core.ragged import starts_of
+from incrowd.core.tiles import Tiles
 from incrowd.errors import BadInputError
 from incrowd.jobs.clock import ProgressListener
 from incrowd.jobs.data import knowledge_of
 from incrowd.logs import parse_columns, read_log
 from incrowd.logs.formats.encoding import UTF8
 from incrowd.metrics import bound_of, measure_losses, measure_utility
-from incrowd.metrics.use import PublishedSets, measure_use
+from incrowd.metrics.use import use_of_classes, use_of_tiles
 from incrowd.release.describe import figures_of, rounded_withheld
-from incrowd.release.files.manifest import LIST_FORMAT, TILES_FORMAT, Manifest, format_of, read_manifest
+from incrowd.release.files.manifest import (
+    LIST_FORMAT,
+    TILES_FORMAT,
+    Manifest,
+    UseFigures,
+    format_of,
+    read_manifest,
+)
 from incrowd.release.files.records import Label
-from incrowd.release.files.tiles import Tile, TileManifest, UseFigures
+from incrowd.release.files.tiles import Tile, TileManifest
 from incrowd.release.lengths import lengths_of
 from incrowd.release.private_map import PrivateMap, read_map
-from incrowd.release.tiles import use_figures
 from incrowd.report.visible import visible
 from incrowd.taxonomy import Attached, open_taxonomy
 
@@ -129,6 +136,7 @@ def _read_again(
             bags=not made.sets,
             knowledge=knowledge_of(source) if made.items == "concepts" else None,
             events=manifest.claim.typed_by is not None,
+            places=isinstance(manifest, TileManifest),
         )
     listener.step("taxonomy")
     return open_taxonomy(source, transactions, unlisted=made.unlisted)
@@ -195,11 +203,11 @@ def _use_again(tiles: Sequence[Tile], originals: TileOriginals) -> UseFigures | 
         return None
     start = starts_of(np.array([len(tile.labels) for tile in tiles]))
     nodes = np.array([node_of[label] for tile in tiles for label in tile.labels], dtype=np.int32)
-    units = np.array([tile.units for tile in tiles], dtype=np.int64)
-    held = np.bincount(originals.held, minlength=len(tiles))
-    return use_figures(
-        measure_use(originals.transactions, originals.taxonomy, PublishedSets(start, nodes, units, held))
-    )
+    people, units = (np.array([tile[i] for tile in tiles], dtype=np.int64) for i in (1, 2))
+    held = originals.held.astype(np.int32)
+    made = Tiles(start, nodes, people, units, originals.start, held, withheld=0)
+    use = use_of_tiles(originals.transactions, originals.taxonomy, made)
+    return UseFigures.of(msgspec.structs.asdict(use))
 
 
 def _measure_again(
@@ -215,6 +223,7 @@ def _measure_again(
         measure_losses(data, tree, classes) if again else None,
         measure_utility(data, tree, classes) if again else None,
         bound_of(data, tree, classes, claim) if again else None,
+        use_of_classes(data, tree, classes) if again else None,
         lengths,
     )
     silent = len(np.unique(data.person[~shown]))

@@ -1,7 +1,7 @@
 """The comparison: several methods and several k on one input, one result for the table and the page.
 
 The input is read once and placed on the taxonomy once. Each run is written as a release to a temporary
-directory, audited there and deleted: a comparison holds counts and losses, never a record.
+directory, audited there and deleted: a comparison holds counts and measures, never a record.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ from incrowd.jobs.data import open_log, place_input, write_rejects
 from incrowd.jobs.run import anonymized, load_all
 from incrowd.jobs.spec import Job, Options, Setting, check_input
 from incrowd.metrics import Bound
+from incrowd.metrics.use import Use
 from incrowd.release.model import Release
 from incrowd.release.tiles import TileRelease
+from incrowd.report.compare_measures import flat
 from incrowd.report.compare_page import PRIVATE, render_comparison
 from incrowd.taxonomy import Attached
 from incrowd.version import __version__
@@ -48,9 +50,9 @@ NO_MEMORY = "not enough memory for this method on this input"
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """One method with one k: what it promises, whether the audit confirms it, and what it loses.
+    """One method with one k: what it promises, whether the audit confirms it, what it is of use for and what it loses.
 
-    Losses and other measures have four digits.
+    Measures have four digits. Those of records are None for a release of tiles.
 
     Parameters
     ----------
@@ -66,6 +68,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         leaves nothing to recount.
     error
         Why there is no release, or why the promise does not hold.
+    use
+        See :class:`incrowd.metrics.use.Use`.
     ncp, ggd_norm, ic_norm, kept_exactly, blm, avg_length, avg_level
         See :class:`incrowd.metrics.Losses`.
     bound
@@ -73,8 +77,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     recall, sdist, information_loss, linkage
         See :class:`incrowd.metrics.Utility`.
     groups, k_min, people_min, withheld
-        Distinct records, the least number of records and of different people in a class, records that are not
-        published.
+        Distinct records or tiles, the least number of records (units) and of different people who share one, and records (units) of
+        which nothing is published.
     seconds
         Of the method alone: no reading, no measuring, no audit.
     peak_mb
@@ -90,6 +94,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     promise: str | None = None
     holds: bool | None = None
     error: str | None = None
+    use: Use | None = None
     ncp: float | None = None
     ggd_norm: float | None = None
     ic_norm: float | None = None
@@ -129,7 +134,7 @@ class Comparison:
     input
         What was read, in numbers.
     how
-        The unit, the items and the taxonomy that all runs share.
+        The name of the data, the unit, the items and the taxonomy that all runs share.
     runs
         One for each method and k, by promise, method and k.
     seconds
@@ -191,6 +196,7 @@ def run_comparison(
             events = any(setting.method.needs_events for setting in methods)
             attached = place_input(replace(job, k=min(ks, default=LEAST_K)), log, clock, events=events)
             counted, job = dict(log.summary), replace(job, items=log.kind_of_items(job.items))
+            name = log.name
             rejects_file = write_rejects(job, log)
         load_all([_job_of(setting, job) for setting in methods], clock)
         clock.step("anonymize")
@@ -198,7 +204,7 @@ def run_comparison(
     # The step is called audit in a release; here it is a part of each run.
     seconds = {name: clock.seconds[name] for name in ("read", "taxonomy", "compile", "load")}
     seconds |= {"runs": clock.seconds["anonymize"], "total": clock.seconds["total"]}
-    comparison = Comparison(counted, _how(job, attached), runs, seconds, rejects_file)
+    comparison = Comparison(counted, {"data": name, **_how(job, attached)}, runs, seconds, rejects_file)
     _write(comparison, job)
     return comparison
 
@@ -266,8 +272,6 @@ def _run(attached: Attached, setting: Setting, k: int | None, job: Job) -> Run:
     begun = time.perf_counter()
     try:
         release = anonymized(_job_of(setting, job, k), str(job.items), attached)
-        if isinstance(release, TileRelease):
-            raise BadInputError("it publishes tiles and no records, of which this page has no measures")
         return _measured(failed, release, time.perf_counter() - begun)
     except IncrowdError as error:
         return replace_values(failed, error=str(error))
@@ -275,20 +279,17 @@ def _run(attached: Attached, setting: Setting, k: int | None, job: Job) -> Run:
         return replace_values(failed, error=NO_MEMORY)
 
 
-def _measured(run: Run, release: Release, seconds: float) -> Run:
-    """Add what the release loses and whether it keeps its promise."""
-    counts, bound = release.counts, release.bound
-    measures = msgspec.structs.asdict(release.losses) | msgspec.structs.asdict(release.utility)
-    del measures["ggd"]  # the runs are compared by shares
-    problem = _problem(release)
+def _measured(run: Run, release: Release | TileRelease, seconds: float) -> Run:
+    """Add what the release is of use for, what it loses, and whether it keeps its promise."""
+    counts, problem = release.counts, _problem(release)
     recounted = problem is not None or run.kind not in {"none", "differential privacy"}
     return replace_values(
         run,
         promise=release.claim.in_words,
         holds=problem is None if recounted else None,
         error=problem,
-        **{name: None if value is None else four_digits(value) for name, value in measures.items()},
-        bound=bound and replace_values(bound, value=four_digits(bound.value), error=four_digits(bound.error)),
+        use=Use(**_rounded(msgspec.structs.asdict(release.use))),
+        **(_losses(release) if isinstance(release, Release) else {}),
         groups=counts.groups,
         k_min=counts.k_min,
         people_min=counts.people_min,
@@ -298,7 +299,21 @@ def _measured(run: Run, release: Release, seconds: float) -> Run:
     )
 
 
-def _problem(release: Release) -> str | None:
+def _losses(release: Release) -> dict[str, Any]:
+    """Return the measures that records have and tiles have not."""
+    measures = msgspec.structs.asdict(release.losses) | msgspec.structs.asdict(release.utility)
+    del measures["ggd"]  # the runs are compared by shares
+    bound = release.bound
+    if bound is not None:
+        bound = replace_values(bound, value=four_digits(bound.value), error=four_digits(bound.error))
+    return {**_rounded(measures), "bound": bound}
+
+
+def _rounded(measures: Mapping[str, float | None]) -> dict[str, Any]:
+    return {name: None if value is None else four_digits(value) for name, value in measures.items()}
+
+
+def _problem(release: Release | TileRelease) -> str | None:
     """Write the release to a private directory, audit it, delete it; return what the audit found wrong."""
     with private_directory() as scratch:
         try:
@@ -321,14 +336,16 @@ def _write(comparison: Comparison, job: Job) -> None:
 
 def _csv_lines(runs: Sequence[Run]) -> Iterator[str]:
     """Yield the table line by line; a method's parameters share one column, as ``a=1;b=2``, and a bound is one number."""
-    for values in [Run.__struct_fields__, *map(_cells, runs)]:
+    table = [_cells(run) for run in runs]
+    for values in [list(table[0]), *(list(cells.values()) for cells in table)]:
         line = io.StringIO()
         csv.writer(line, lineterminator="\n").writerow(values)
         yield line.getvalue()
 
 
-def _cells(run: Run) -> list[Any]:
-    fields = msgspec.structs.asdict(run)
+def _cells(run: Run) -> dict[str, Any]:
+    fields = flat(msgspec.to_builtins(run))
+    del fields["use"]  # its measures have columns of their own
     fields["parameters"] = ";".join(f"{name}={value}" for name, value in run.parameters.items())
     fields["bound"] = run.bound and run.bound.value
-    return list(fields.values())
+    return fields

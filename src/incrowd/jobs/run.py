@@ -26,7 +26,7 @@ from incrowd.jobs.data import (
     write_rejects,
 )
 from incrowd.jobs.series import in_series
-from incrowd.jobs.spec import Job, Options, read_job
+from incrowd.jobs.spec import Job, Options, read_job, settled
 from incrowd.logs.input import Input
 from incrowd.methods.registry import method_named
 from incrowd.release.model import Release
@@ -48,6 +48,8 @@ class Made(NamedTuple):
         How many distinct items the taxonomy has and lacks.
     read, summary
         The input, and what was counted on the way to the records.
+    chosen
+        Options that were chosen because nothing was said.
     """
 
     release: Publication
@@ -55,6 +57,7 @@ class Made(NamedTuple):
     unlisted: int
     read: Input
     summary: Mapping[str, int]
+    chosen: Sequence[str] = ()
 
 
 Engine = Callable[[Job, Clock], AbstractContextManager[Made]]
@@ -106,6 +109,7 @@ class Outcome:
             },
             "parameters": parameters,
             "out": str(self.out),
+            "chosen": list(self.made.chosen),
             "series": None if self.series is None else str(self.series),
         }
         if not release.is_list:
@@ -153,7 +157,9 @@ def run_on(engine: Engine, job: Job, listener: ProgressListener) -> Outcome:
                 job.options.out,
                 force=job.options.force,
                 text_forms=job.options.text_forms,
+                heading=job.heading,
                 private_map=job.options.private_map,
+                private_report=job.options.private_report,
                 map_notes=map_notes(job, made.read.format),
                 step=clock.step,
                 progress=listener.reading,
@@ -165,13 +171,13 @@ def run_on(engine: Engine, job: Job, listener: ProgressListener) -> Outcome:
 def local_engine(job: Job, clock: Clock) -> Iterator[Made]:
     """Read, place and group in this process."""
     with open_log(job, clock.listener) as log:
+        job = settled(job, log)
         attached = place_input(job, log, clock, events=job.method.needs_events)
-        items = log.kind_of_items(job.items)
-        with in_series(job, items, attached):
+        with in_series(job, str(job.items), attached):
             load_all([job], clock)
             clock.step("anonymize")
-            release = anonymized(job, items, attached, clock.listener.reading)
-            yield Made(release, attached.listed, attached.unlisted, log, log.summary)
+            release = anonymized(job, str(job.items), attached, clock.listener.reading)
+            yield Made(release, attached.listed, attached.unlisted, log, log.summary, job.chosen)
 
 
 def load_all(jobs: Sequence[Job], clock: Clock) -> None:

@@ -15,16 +15,21 @@ from incrowd.errors import BadInputError, check_choice
 from incrowd.jobs.anonymize import SEED_BITS, check_distinct, choose_seed
 from incrowd.logs import ITEMS, Unit, format_of, parse_columns, parse_unit
 from incrowd.logs.formats.encoding import UTF8, find_encoding
-from incrowd.methods.registry import METHODS, Method, method_named
+from incrowd.logs.input import Input
+from incrowd.methods.registry import GOALS, METHODS, Method, method_named
 from incrowd.release.files.exports import check_forms
+from incrowd.release.files.heading import NO_HEADING, Heading, read_heading
 from incrowd.release.private_map import check_map
+from incrowd.release.private_report import check_apart, check_report
 from incrowd.release.publication import check_out
 from incrowd.release.series import Series, check_series
 from incrowd.taxonomy import Unlisted
 
-__all__ = ["Job", "Options", "Setting", "check_input", "parse_ks", "parse_methods", "read_job"]
+__all__ = ["Job", "Options", "Setting", "check_input", "parse_ks", "parse_methods", "read_job", "settled"]
 
 LARGEST_SEED = 2**SEED_BITS - 1
+DEFAULT_GOAL = "words"
+DEFAULT_K = 5
 
 
 @dataclass(frozen=True)
@@ -34,10 +39,11 @@ class Options:
     input: Path
     out: Path
     k: int | str | None = None
-    method: str = "flock"
+    method: str | None = None
+    goal: str | None = None
     taxonomy: str | None = None
     items: str | None = None
-    unit: str = "user"
+    unit: str | None = None
     sets: bool = False
     format: str = "auto"
     columns: str | None = None
@@ -47,8 +53,11 @@ class Options:
     seed: int | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
     text_forms: Sequence[str] = ()
+    title: str | None = None
+    date: str | None = None
     private_map: Path | None = None
     series: Path | None = None
+    private_report: Path | None = None
     force: bool = False
     memory: str = "4GB"
     keep_rejected: bool = False
@@ -88,19 +97,25 @@ class Job:
     k
         How many must share every published record; None for a method that has no k.
     unit, items, columns, encoding
-        How the input is read; items is None for the kind that suits the input.
+        How the input is read. Until it is, unit and items are None where nothing was said: see `settled`.
+    chosen
+        What was chosen because nothing was said, as the options that say it.
     seed
         The seed that was given, or that the method chose.
+    heading
+        What the publisher calls the release.
     """
 
     options: Options
     setting: Setting
     k: int | None
-    unit: Unit
+    unit: Unit | None
     items: str | None
     columns: Mapping[str, str] | None
     encoding: str
+    chosen: tuple[str, ...] = ()
     seed: int = 0
+    heading: Heading = NO_HEADING
 
     @property
     def method(self) -> Method:
@@ -110,32 +125,66 @@ class Job:
     @property
     def counts_people(self) -> bool:
         """Whether k counts people of whom one may have several records."""
-        return self.unit.is_part and self.options.distinct != "records"
+        return self.unit is not None and self.unit.is_part and self.options.distinct != "records"
 
 
 def read_job(options: Options) -> Job:
     """Check the options of a job that publishes."""
-    method = method_named(options.method)
+    method, items = _method_for(options)
     setting = Setting(method, method.read_parameters(options.parameters), method.name)
     job = check_input(options, [setting])
     check_distinct(method, options.distinct)
-    if method.is_noisy:
-        if options.unit != "user":
-            raise BadInputError(
-                f"method {method.name} protects rows: use --unit user, so that a row is a person"
-            )
-    elif options.k is None:
-        raise BadInputError(
-            f"method {method.name} needs --k: how many must share every published record, as in --k 5"
-        )
-    k = None if options.k is None else check_k(options.k)
-    if method.is_noisy:
-        k = None  # noise does not depend on it
+    if method.is_noisy and options.unit not in (None, "user"):
+        raise BadInputError(f"method {method.name} protects rows: use --unit user, so that a row is a person")
+    k = check_k(DEFAULT_K if options.k is None else options.k)
     check_forms(options.text_forms)
+    heading = read_heading(options.title, options.date)
     check_out(options.out, force=options.force)
     if options.private_map is not None:
         check_map(options.private_map, options.out, force=options.force)
-    return replace(job, k=k, seed=_seed_of(options, method))
+    if options.private_report is not None:
+        _check_report(options, options.private_report, method)
+    chosen = {f"--method {method.name}": options.method, f"--k {k}": method.is_noisy or options.k}
+    return replace(
+        job,
+        k=None if method.is_noisy else k,  # noise does not depend on it
+        items=job.items or items,
+        seed=_seed_of(options, method),
+        heading=heading,
+        chosen=tuple(option for option, given in chosen.items() if given is None),
+    )
+
+
+def _method_for(options: Options) -> tuple[Method, str | None]:
+    """Return the method that was named, or the one for the goal, and the items that the goal is about, if it says."""
+    if options.method is not None:
+        if options.goal is not None:
+            raise BadInputError("give --goal, which chooses a method, or --method, and not both")
+        return method_named(options.method), None
+    goal = GOALS[check_choice("goal", options.goal or DEFAULT_GOAL, GOALS)]  # type: ignore[index]
+    return method_named(goal.method), goal.items
+
+
+def settled(job: Job, read: Input) -> Job:
+    """Fill in how an input that was read becomes units of items where nothing was said: as suits the method and the input."""
+    if read.is_baskets:
+        if job.options.goal == "queries":
+            raise BadInputError(f"{read.name} holds baskets and no queries: use --goal words")
+        unit, items = "user", None
+    else:
+        unit, items = job.method.unit if read.has_times else "user", job.method.items
+    kind = read.kind_of_items(job.items or items)
+    said = (
+        ()
+        if read.is_baskets
+        else ((f"--items {kind}", job.options.items), (f"--unit {unit}", job.options.unit))
+    )
+    return replace(
+        job,
+        unit=job.unit or parse_unit(unit),
+        items=kind,
+        chosen=(*job.chosen, *(option for option, given in said if given is None)),
+    )
 
 
 def _seed_of(options: Options, method: Method) -> int:
@@ -148,6 +197,16 @@ def _seed_of(options: Options, method: Method) -> int:
     if options.seed is not None:
         raise BadInputError("--series has a secret seed of its own: drop --seed")
     return Series(options.series).seed
+
+
+def _check_report(options: Options, report: Path, method: Method) -> None:
+    """Refuse a private report that cannot be written."""
+    if method.is_noisy:
+        raise BadInputError(
+            f"method {method.name} publishes a list and no one's records: drop --private-report"
+        )
+    check_report(report, options.out, force=options.force)
+    check_apart([report] if options.private_map is None else [report, options.private_map])
 
 
 def check_input(options: Options, settings: Sequence[Setting]) -> Job:
@@ -166,11 +225,11 @@ def check_input(options: Options, settings: Sequence[Setting]) -> Job:
         options,
         settings[0],
         None,
-        parse_unit(options.unit),
+        None if options.unit is None else parse_unit(options.unit),
         _items_for(options, columns, [setting.method for setting in settings]),
         columns,
         find_encoding(options.encoding),
-        seed,
+        seed=seed,
     )
 
 

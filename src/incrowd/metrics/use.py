@@ -1,8 +1,11 @@
-"""What a release is of use for: how far off an analyst's counts of items and pairs are, made from the published sets alone.
+"""What a release is of use for: how far off an analyst's counts of items and pairs are, made from what is published alone.
 
-A release is a multiset of sets of labels over N units. An analyst who counts an item x takes the units that are published with x,
-and for each published node v above it the units of v, shared equally among the leaves below v. Two items a and b are together in
-as many units as are published with both, and for the rest as often as by chance: n'(a,b) = j + (n'(a) - j)(n'(b) - j) / N.
+A release is a multiset of sets of labels (:mod:`incrowd.metrics.published`) over N units. An analyst who counts an item x takes the
+units that are published with x, and for each published node v above it the units of v, shared equally among the leaves below v.
+How often two items are together is estimated as :mod:`incrowd.metrics.together` says: from whole records, or from pieces of units that are together
+as often as by chance. Nothing published says when: an analyst spreads n'(x) evenly over the weeks of the log.
+
+The analyst is assumed to know N, the number of all units, where chance is reckoned with: tiles and lists do not say it.
 """
 
 from __future__ import annotations
@@ -12,53 +15,61 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from incrowd.core.ragged import list_ids, starts_of
-from incrowd.core.transactions import Transactions
+from incrowd.core.classes import Classes
+from incrowd.core.tiles import Tiles
+from incrowd.core.transactions import Transactions, Weeks
 from incrowd.core.types import Floats, Ints32, Ints64
 from incrowd.kernels.jit import kernel
+from incrowd.metrics.published import (
+    ExactSets,
+    Kept,
+    PublishedSets,
+    exact_sets,
+    kept_of_classes,
+    kept_of_tiles,
+    sets_of_classes,
+)
+from incrowd.metrics.together import Counts, FromPieces, FromRecords, OfOriginals, estimated_units
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["PublishedSets", "Use", "measure_use"]
+__all__ = ["Use", "use_of_classes", "use_of_tiles"]
 
 MOST_FREQUENT = 1_000
+TREND_ITEMS = 100
 FIRST_ITEMS = 256
+MOST_ITEMS = 2_048  # pairs of so many items are looked at, at most
 DIGITS = 6  # counts that differ in later ones are equal: they were rounded on the way
-MOST_ITEMS = 8_192  # a matrix of pairs has so many rows at most
-
-
-class PublishedSets(NamedTuple):
-    """Distinct published sets: set s is the nodes ``nodes[start[s]:start[s + 1]]``.
-
-    It is said to be of ``times[s]`` units, and is of ``held[s]``: numbers may be rounded, and people counted a few times only.
-    """
-
-    start: Ints64
-    nodes: Ints32
-    times: Ints64
-    held: Ints64
 
 
 class Use(msgspec.Struct, frozen=True):
-    """Measures of use.
+    """Measures of use; None where one has no meaning.
 
     Parameters
     ----------
     kept_exactly
-        The share of all items of units that are published as themselves.
+        The share of all items of units that are published as themselves. None of a list, which has no one's items.
     items_error
         How far off counts are, on average over the 1,000 most frequent items: abs(n - n') / max(n, n').
     pairs_recall, pairs_error
         How many of the 1,000 most frequent pairs are among the 1,000 that an analyst takes for such, and how far off their counts
         are, as for items.
     links_kept
-        Pairs of items in published sets, of all pairs of items in units.
+        Pairs of items that are published as themselves and together, of all pairs of items in units. None of a list.
+    trend_error
+        How far off weekly counts are, on average over the weeks and the 100 most frequent items. None where the log has no times or
+        fewer than two weeks.
+    clicks_recall
+        How many of the 1,000 most frequent pairs of a query and a clicked address are found: none, since no release has
+        clicks. None where the log has none either.
     """
 
-    kept_exactly: float
+    kept_exactly: float | None
     items_error: float
     pairs_recall: float
     pairs_error: float
-    links_kept: float
+    links_kept: float | None
+    trend_error: float | None
+    clicks_recall: float | None
 
 
 class Pairs(NamedTuple):
@@ -69,37 +80,58 @@ class Pairs(NamedTuple):
     units: Floats
 
 
-def measure_use(data: Transactions, tree: Taxonomy, published: PublishedSets) -> Use:
-    """Measure what published sets are of use for.
+def use_of_classes(data: Transactions, tree: Taxonomy, classes: Classes) -> Use:
+    """Measure what published records, or a list of noisy counts, are of use for.
 
     Parameters
     ----------
     data, tree
         The units, and the taxonomy that their items are attached to.
-    published
+    classes
         What is published of them.
     """
-    leaf = _leaf_ranks(data, tree)
-    counted = np.bincount(leaf, minlength=tree.leaf_count).astype(np.float64)
-    exact = _exact_sets(published, tree)
-    estimated = _estimated(published, tree)
-    top = _first(counted, MOST_FREQUENT)
-    frequent = _top_pairs(
-        data.indptr, leaf, np.ones(len(data), np.int64), counted, len(data), independent=False
+    published = sets_of_classes(classes, tree)
+    exact, leaf, units = (
+        exact_sets(published, tree),
+        _leaf_ranks(data, tree),
+        estimated_units(published, tree),
     )
-    guessed = _top_pairs(exact.start, exact.nodes, exact.times, estimated, len(data), independent=True)
+    kept = kept_of_classes(data.indptr, leaf, classes, exact, tree.leaf_count)
+    if classes.copies is not None:  # a list does not say what is beside a query
+        return _measured(data, leaf, FromPieces(exact, units, len(data)), kept)
+    return _measured(data, leaf, FromRecords(published, tree, units), kept)
+
+
+def use_of_tiles(data: Transactions, tree: Taxonomy, tiles: Tiles) -> Use:
+    """Measure what tiles are of use for; their units may be rounded, or count people a few times only."""
+    published = PublishedSets.of(tiles.start, tiles.nodes, tiles.units)
+    exact = exact_sets(published, tree)
+    kept = kept_of_tiles(exact, np.bincount(tiles.held, minlength=len(tiles)))
+    read = FromPieces(exact, estimated_units(published, tree), len(data))
+    return _measured(data, _leaf_ranks(data, tree), read, kept)
+
+
+def _leaf_ranks(data: Transactions, tree: Taxonomy) -> Ints32:
+    assert tree.item_leaf is not None  # noqa: S101 - the items are attached
+    return tree.item_leaf[data.items]
+
+
+def _measured(data: Transactions, leaf: Ints32, read: Counts, kept: Kept | None) -> Use:
+    """Hold what an analyst counts against what there is."""
+    own = OfOriginals(ExactSets(data.indptr, leaf, np.ones(len(data), np.int64)), len(read.units))
+    top = _first(own.units, MOST_FREQUENT)
+    frequent, guessed = _top_pairs(own), _top_pairs(read)
     found = set(zip(guessed.first.tolist(), guessed.second.tolist(), strict=True))
     pairs = list(zip(frequent.first.tolist(), frequent.second.tolist(), strict=True))
-    again = _estimates_of(frequent, exact, estimated, len(data))
-    lengths, sizes = np.diff(data.indptr), np.diff(exact.start)
+    lengths = own.sets.sizes
     return Use(
-        kept_exactly=_share((sizes * exact.held).sum(), len(leaf)),
-        items_error=_error(counted[top], estimated[top]),
+        kept_exactly=kept and _share(kept.items, len(leaf)),
+        items_error=_error(own.units[top], read.units[top]),
         pairs_recall=_share(sum(pair in found for pair in pairs), len(pairs)),
-        pairs_error=_error(frequent.units, again),
-        links_kept=_share(
-            (sizes * (sizes - 1) // 2 * exact.held).sum(), (lengths * (lengths - 1) // 2).sum()
-        ),
+        pairs_error=_error(frequent.units, _estimates_of(frequent, read)),
+        links_kept=kept and _share(kept.links, (lengths * (lengths - 1) // 2).sum()),
+        trend_error=data.weeks and _trend_error(data.weeks, own, read.units, top[:TREND_ITEMS]),
+        clicks_recall=0.0 if data.has_clicks else None,  # no release has any
     )
 
 
@@ -109,38 +141,10 @@ def _share(part: float, of: float) -> float:
 
 
 def _error(counted: Floats, estimated: Floats) -> float:
-    """Return the mean of abs(n - n') / max(n, n')."""
-    return (
-        float(np.mean(np.abs(counted - estimated) / np.maximum(counted, estimated))) if len(counted) else 0.0
-    )
-
-
-def _leaf_ranks(data: Transactions, tree: Taxonomy) -> Ints32:
-    assert tree.item_leaf is not None  # noqa: S101 - the items are attached
-    return tree.item_leaf[data.items]
-
-
-def _exact_sets(published: PublishedSets, tree: Taxonomy) -> PublishedSets:
-    """Return the published sets with the very items alone, as ranks of leaves."""
-    exact = tree.is_leaf[published.nodes]
-    sizes = np.bincount(list_ids(published.start)[exact], minlength=len(published.times))
-    return PublishedSets(
-        starts_of(sizes), tree.first_leaf[published.nodes[exact]], published.times, published.held
-    )
-
-
-def _estimated(published: PublishedSets, tree: Taxonomy) -> Floats:
-    """Return n'(x) for each leaf."""
-    units = np.bincount(
-        published.nodes, weights=np.repeat(published.times, np.diff(published.start)), minlength=len(tree)
-    )
-    each = units / (tree.last_leaf - tree.first_leaf)
-    # Summed from the root downwards: sums along the leaves would leave traces of nodes that are not above a leaf.
-    levels = np.argsort(tree.level, kind="stable")
-    for nodes in np.split(levels, np.cumsum(np.bincount(tree.level))[:-1])[2:]:
-        each[nodes] += each[tree.parent[nodes]]
-    estimated: Floats = each[tree.leaf_nodes]
-    return estimated
+    """Return the mean of abs(n - n') / max(n, n'); where both are 0, nothing is off."""
+    larger = np.maximum(counted, estimated)
+    off = np.divide(np.abs(counted - estimated), larger, out=np.zeros_like(larger), where=larger > 0)
+    return float(off.mean()) if off.size else 0.0
 
 
 def _first(numbers: Floats, most: int) -> Ints64:
@@ -149,61 +153,63 @@ def _first(numbers: Floats, most: int) -> Ints64:
     return order[numbers[order] > 0]
 
 
-def _top_pairs(
-    start: Ints64, leaf: Ints32, times: Ints64, units: Floats, total: int, *, independent: bool
-) -> Pairs:
+def _top_pairs(counts: Counts) -> Pairs:
     """Return the 1,000 pairs that most units have, by count, then by place.
 
-    No pair has more units than either of its leaves. So it is enough to look at the most frequent leaves, as many as it takes.
+    The pairs of some items show what a pair must have at least. Items whose pairs cannot have that are not looked at.
     """
-    number = FIRST_ITEMS
+    most = counts.most
+    most[counts.units > 0] += (
+        0.1**DIGITS
+    )  # what was rounded on the way must not put a leaf below its own pairs
+    number, last = FIRST_ITEMS, 0.0
     while True:
-        items = np.sort(_first(units, number))
-        matrix = _met(start, leaf, times, items, len(units))
-        if independent:
-            alone = units[items]
-            matrix = (
-                matrix
-                + np.maximum(alone[:, None] - matrix, 0) * np.maximum(alone[None, :] - matrix, 0) / total
-            )
-        first, second = np.triu_indices(len(items), 1)
-        found = np.round(matrix[first, second], DIGITS)
-        order = np.argsort(-found, kind="stable")[:MOST_FREQUENT]
-        order = order[found[order] > 0]
-        last = found[order[-1]] if len(order) == MOST_FREQUENT else 0.0
-        next_items = _first(units, number + 1)
-        if len(next_items) <= number or units[next_items[-1]] < last or number >= MOST_ITEMS:
-            return Pairs(items[first[order]], items[second[order]], found[order])
-        number *= 2
+        found = _pairs_among(_first(most, number), counts, least=last)
+        last = float(found.units[-1]) if len(found.units) == MOST_FREQUENT else 0.0
+        able = int(np.count_nonzero(most[most > 0] >= last))
+        if number >= min(able, MOST_ITEMS):
+            return found
+        number = min(2 * number, able, MOST_ITEMS)
 
 
-def _met(start: Ints64, leaf: Ints32, times: Ints64, items: Ints64, leaves: int) -> Floats:
-    place = np.full(leaves, -1, dtype=np.int32)
-    place[items] = np.arange(len(items), dtype=np.int32)
-    return _count_pairs(start, place[leaf], times, len(items))
+def _pairs_among(items: Ints64, counts: Counts, *, least: float) -> Pairs:
+    """Return the 1,000 pairs of some leaves that most units have, at least so many."""
+    items = np.sort(items)
+    matrix = counts.together(items).ravel()
+    place = np.flatnonzero(matrix > max(least - 0.1**DIGITS, 0))
+    place = place[place // max(len(items), 1) < place % max(len(items), 1)]  # above the diagonal
+    found = np.round(matrix[place], DIGITS)
+    order = _first(found, MOST_FREQUENT)
+    first, second = np.divmod(place[order], max(len(items), 1))
+    return Pairs(items[first], items[second], found[order])
+
+
+def _estimates_of(pairs: Pairs, read: Counts) -> Floats:
+    """Return the estimates of some pairs."""
+    items = np.unique(np.concatenate((pairs.first, pairs.second)))
+    return read.together(items)[np.searchsorted(items, pairs.first), np.searchsorted(items, pairs.second)]
+
+
+def _trend_error(weeks: Weeks, own: OfOriginals, estimated: Floats, top: Ints64) -> float:
+    """Return how far off the counts of some leaves are, week by week, if each is spread evenly."""
+    place = np.full(len(estimated), -1, dtype=np.int32)
+    place[top] = np.arange(len(top), dtype=np.int32)
+    counted = _count_weeks(
+        own.sets.start, place[own.sets.leaf], weeks.start, weeks.week, (len(top), weeks.number)
+    )
+    return _error(counted, np.broadcast_to(estimated[top, None] / weeks.number, counted.shape))
 
 
 @kernel
-def _count_pairs(start: Ints64, place: Ints32, times: Ints64, items: int) -> Floats:
-    """Count in how many units two items are together; -1 stands for an item that does not matter."""
-    matrix = np.zeros((items, items))
+def _count_weeks(
+    start: Ints64, place: Ints32, week_start: Ints64, week: Ints32, shape: tuple[int, int]
+) -> Floats:
+    """Count units by item and week; a unit of several weeks counts in each of them, in equal parts."""
+    counted = np.zeros(shape)
     for row in range(len(start) - 1):
+        active = week_start[row + 1] - week_start[row]
         for i in range(start[row], start[row + 1]):
-            if place[i] < 0:
-                continue
-            for j in range(i + 1, start[row + 1]):
-                if place[j] >= 0:
-                    matrix[place[i], place[j]] += times[row]
-                    matrix[place[j], place[i]] += times[row]
-    return matrix
-
-
-def _estimates_of(pairs: Pairs, exact: PublishedSets, estimated: Floats, total: int) -> Floats:
-    """Return n'(a,b) of some pairs."""
-    items = np.unique(np.concatenate((pairs.first, pairs.second)))
-    matrix = _met(exact.start, exact.nodes, exact.times, items, len(estimated))
-    first, second = np.searchsorted(items, pairs.first), np.searchsorted(items, pairs.second)
-    joint = matrix[first, second]
-    rest = np.maximum(estimated[pairs.first] - joint, 0) * np.maximum(estimated[pairs.second] - joint, 0)
-    again: Floats = joint + rest / total
-    return again
+            if place[i] >= 0:
+                for at in range(week_start[row], week_start[row + 1]):
+                    counted[place[i], week[at]] += 1 / active
+    return counted

@@ -12,6 +12,8 @@ from incrowd.core.promises import Settings
 from incrowd.core.rounding import at_least, four_digits
 from incrowd.core.transactions import Transactions
 from incrowd.metrics import Bound, Losses, Utility
+from incrowd.metrics.use import Use
+from incrowd.release.files.heading import NO_HEADING, Heading
 from incrowd.release.files.manifest import (
     RELEASE_FORMAT,
     Bin,
@@ -20,6 +22,7 @@ from incrowd.release.files.manifest import (
     Manifest,
     PublishedCounts,
     SpelledClaim,
+    UseFigures,
     UtilityFigures,
     Versions,
     account_of,
@@ -51,10 +54,14 @@ def manifest_of(
     counts: PublishedCounts,
     figures: Mapping[str, Any],
     text_forms: Sequence[str] = (),
+    *,
+    heading: Heading = NO_HEADING,
 ) -> Manifest:
     """Return what a release of records says of itself."""
     return Manifest(
         format=RELEASE_FORMAT,
+        title=heading.title,
+        date=heading.date,
         versions=Versions.here(),
         files=files_with(text_forms),
         method=settings.method,
@@ -82,7 +89,11 @@ def account_for_owner(
 
 
 def figures_of(
-    losses: Losses | None, utility: Utility | None, bound: Bound | None, lengths: list[Bin]
+    losses: Losses | None,
+    utility: Utility | None,
+    bound: Bound | None,
+    use: Use | None,
+    lengths: list[Bin],
 ) -> dict[str, Any]:
     """Return measures as a manifest spells them."""
     return {
@@ -90,6 +101,7 @@ def figures_of(
         "losses": None if losses is None else LossFigures.of(msgspec.structs.asdict(losses)),
         "utility": None if utility is None else UtilityFigures.of(msgspec.structs.asdict(utility)),
         "bound": None if bound is None else BoundFigures.of(msgspec.to_builtins(bound)),
+        "use": None if use is None else UseFigures.of(msgspec.structs.asdict(use)),
     }
 
 

@@ -1,22 +1,26 @@
 """The charts of a comparison.
 
-Colour shows the method. Point shape and line dash show the kind of promise, because runs with different promises must
-not be ranked against each other.
+Colour shows the method, the same on all charts. Point shape and line dash show the kind of promise, because runs with different
+promises must not be ranked against each other. Lines carry their names at their ends.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from incrowd.report.vega import CONFIGS, Spec
+from incrowd.report.vega import Spec
 
-__all__ = ["chart_rows", "charts"]
+__all__ = ["Section", "chart_rows", "charts", "sections"]
 
 Row = Mapping[str, Any]
 
 HEIGHT, TALL = 260, 400
+# A line of text, a letter, a chart of two and a wide one have about so many pixels.
+NAME_HEIGHT, LETTER, CHART_WIDTH, WIDE_CHART = 13, 6.2, 440, 1000
+MOST_FOR_NAMES = 0.45  # of a chart's width
 CURVE = "specificity"  # runs that differ only in this parameter are points on a curve, one curve for each k
 SHAPES = {
     "k-anonymity": "circle",
@@ -36,17 +40,168 @@ TOOLTIP = [
     {"field": "label", "title": "method"},
     {"field": "k", "title": "k"},
     {"field": "kind", "title": "promise"},
+    {"field": "use_items_error", "title": "counts of items off by", "format": ".2%"},
+    {"field": "use_pairs_recall", "title": "frequent pairs found", "format": ".2%"},
+    {"field": "use_pairs_error", "title": "counts of pairs off by", "format": ".2%"},
+    {"field": "use_kept_exactly", "title": "items kept as themselves", "format": ".2%"},
+    {"field": "use_trend_error", "title": "weekly counts off by", "format": ".2%"},
     {"field": "ggd_norm", "title": "generalization loss (GGD)", "format": ".2%"},
     {"field": "ncp", "title": "item uncertainty (NCP)", "format": ".2%"},
-    {"field": "kept_exactly", "title": "kept exactly", "format": ".2%"},
+    {"field": "kept_exactly", "title": "copies kept exactly", "format": ".2%"},
     {"field": "recall", "title": "pattern recall", "format": ".2%"},
     {"field": "sdist", "title": "pattern distance (sDist)", "format": ".2f"},
     {"field": "information_loss", "title": "change of user groups (L)", "format": ".1f"},
     {"field": "linkage", "title": "record linkage (RL)", "format": ".1f"},
-    {"field": "groups", "title": "distinct records", "format": ","},
+    {"field": "groups", "title": "distinct records or tiles", "format": ","},
     {"field": "withheld", "title": "withheld", "format": ","},
     {"field": "seconds", "title": "seconds", "format": ".3f"},
 ]
+
+
+class Chart(NamedTuple):
+    """A chart: the id of its place, what it is called, what it shows, and the measure (against another one, or by k)."""
+
+    id: str
+    heading: str
+    words: str
+    field: str
+    axis: str
+    against: tuple[str, str] | None = None
+
+
+class Section(NamedTuple):
+    """Charts that stand together under a heading: wide ones, and others side by side."""
+
+    heading: str
+    note: str
+    wide: list[Chart]
+    pairs: list[Chart]
+
+
+WORTH = Chart(
+    "worth",
+    "Counts of items against frequent pairs",
+    "One point for each method and k. Good is high and to the left.",
+    "use_pairs_recall",
+    "frequent pairs found (more is better)",
+    ("use_items_error", "counts of items off by (less is better)"),
+)
+TRADE = Chart(
+    "trade",
+    "Generalization loss (GGD) against copies kept exactly",
+    "One point for each method and k. Good is low and to the right. Tiles have no such loss.",
+    "ggd_norm",
+    "generalization loss (GGD; less is better)",
+    ("kept_exactly", "copies kept exactly (more is better)"),
+)
+USE = (
+    Chart(
+        "items",
+        "How far off are counts of items?",
+        "Counts of the 1,000 most frequent items, made from the release alone: difference / larger of both, on average. Less is better.",
+        "use_items_error",
+        "counts of items off by",
+    ),
+    Chart(
+        "pairs",
+        "How many frequent pairs are found?",
+        "Of the 1,000 pairs of items that occur together most often, the share that the release shows to be such. More is better.",
+        "use_pairs_recall",
+        "frequent pairs found",
+    ),
+    Chart(
+        "pair_counts",
+        "How far off are counts of pairs?",
+        "Counts of these 1,000 pairs, as for items. Less is better.",
+        "use_pairs_error",
+        "counts of pairs off by",
+    ),
+    Chart(
+        "kept",
+        "How many items are kept as themselves?",
+        "The share of the items of all units that are published unchanged; how often a unit has an item does not matter. More is better.",
+        "use_kept_exactly",
+        "items kept as themselves",
+    ),
+    Chart(
+        "trend",
+        "How far off are weekly counts?",
+        "Counts of the 100 most frequent items, week by week. No release says when, so its counts are spread evenly. Less is better.",
+        "use_trend_error",
+        "weekly counts off by",
+    ),
+)
+LOSSES = (
+    Chart(
+        "ggd",
+        "Generalization loss (GGD) by k",
+        "How much detail is lost for each original item. An item that is not published, also a copy that collapsed into another, costs 1. Less is better.",
+        "ggd_norm",
+        "generalization loss (GGD)",
+    ),
+    Chart(
+        "ncp",
+        "Item uncertainty (NCP) by k",
+        "How uncertain each original item has become, on the same scale. Copies that collapse into one cost nothing here. Less is better.",
+        "ncp",
+        "item uncertainty (NCP)",
+    ),
+    Chart(
+        "recall",
+        "Pattern recall (Recall) by k",
+        "Of the 100 most frequent closed patterns of the data, the share of items that the release's patterns still have. More is better.",
+        "recall",
+        "pattern recall",
+    ),
+    Chart(
+        "sdist",
+        "Pattern distance (sDist) by k",
+        "Taxonomy steps per item from those patterns to the nearest pattern of the release. It favours short, general patterns. Less is better.",
+        "sdist",
+        "pattern distance (sDist)",
+    ),
+    Chart(
+        "loss",
+        "Change of user groups (L) by k",
+        "How differently people are grouped by similar interests in the originals and in the release. Less is better.",
+        "information_loss",
+        "change of user groups (L), percent",
+    ),
+    Chart(
+        "linkage",
+        "Record linkage (RL) by k",
+        "A risk: the share of records re-linked to their owners by an attacker who has the originals. Less is safer.",
+        "linkage",
+        "record linkage (RL), percent",
+    ),
+)
+TIME = Chart(
+    "time",
+    "Time by k",
+    "Seconds of the method alone: without reading, measuring and the audit.",
+    "seconds",
+    "seconds (logarithmic)",
+)
+SAME_SCALE = ("ggd_norm", "ncp")
+PERCENT = ("information_loss", "linkage")
+DISAGREE = (
+    "Where generalization loss and item uncertainty disagree about which method is better, copies that collapse into one make the "
+    "difference: use the generalization loss if it matters how often something occurs, and the item uncertainty if it matters only which things occur."
+)
+
+
+def sections(specs: Mapping[str, Spec], bounds: str) -> list[Section]:
+    """Return the charts that are drawn, in the order of the page; `bounds` says what no method can beat."""
+    wholes = [
+        Section("What can be learned from the releases", "", [WORTH], list(USE)),
+        Section("What records lose", f"{bounds} {DISAGREE}".strip(), [TRADE], list(LOSSES)),
+        Section("What it costs", "", [], [TIME]),
+    ]
+    drawn = [
+        Section(heading, note, *([chart for chart in some if chart.id in specs] for some in (wide, pairs)))
+        for heading, note, wide, pairs in wholes
+    ]
+    return [one for one in drawn if one.wide or one.pairs]
 
 
 def chart_rows(runs: Sequence[Row]) -> list[dict[str, Any]]:
@@ -54,9 +209,15 @@ def chart_rows(runs: Sequence[Row]) -> list[dict[str, Any]]:
     fields = [tip["field"] for tip in TOOLTIP]
     drawn = [run for run in runs if run["promise"] is not None]
     points = defaultdict(set)
+    largest: dict[str, int] = {}
     for run in drawn:
         points[_without_curve(run)].add(run["parameters"].get(CURVE))
-    return [{name: run[name] for name in fields} | _place(run, points[_without_curve(run)]) for run in drawn]
+        largest[run["label"]] = max(largest.get(run["label"], 0), run["k"] or 0)
+    return [
+        {name: run[name] for name in fields}
+        | _place(run, points[_without_curve(run)], is_last=(run["k"] or 0) == largest[run["label"]])
+        for run in drawn
+    ]
 
 
 def _without_curve(run: Row) -> str:
@@ -66,19 +227,22 @@ def _without_curve(run: Row) -> str:
     return f"{run['method']}:{others}" if others else str(run["method"])
 
 
-def _place(run: Row, points: Collection[float]) -> dict[str, Any]:
-    """Return a run's place in the chart of generalization loss against kept exactly: its line, position and labels.
+def _place(run: Row, points: Collection[float], *, is_last: bool) -> dict[str, Any]:
+    """Return a run's place in a chart of one measure against another: its line, position and labels.
 
-    A method's runs are joined by k; if they also differ along a curve, they are joined along it, k by k.
+    A method's runs are joined by k; if they also differ along a curve, they are joined along it, k by k. The one with the largest k
+    has the method's name beside it.
     """
     at, k = run["parameters"].get(CURVE), "-" if run["k"] is None else run["k"]
     setting = "none" if at is None else f"{at:g}"
     if len(points) == 1:
         name = run["label"]
-        return {CURVE: setting, "family": name, "line": name, "at": k, "left": "", "right": f"{k}"}
+        named = name if run["k"] is None else f"{k} {name}"
+        beside = {"left": "", "right": named if is_last else f"{k}"}
+        return {CURVE: setting, "family": name, "line": name, "at": k, **beside}
     name = _without_curve(run)
     left = f"{k}, s = {setting}" if at == min(points) else ""
-    right = f"s = {setting}" if at == max(points) else ""
+    right = f"s = {setting}{f', {name}' if is_last else ''}" if at == max(points) else ""
     return {
         CURVE: setting,
         "family": name,
@@ -92,77 +256,128 @@ def _place(run: Row, points: Collection[float]) -> dict[str, Any]:
 def charts(rows: Sequence[Row]) -> dict[str, Spec]:
     """Return the specification of each chart, by the id of its element in the page; the data are named ``runs``.
 
-    Charts by k leave out runs without k, and are themselves left out if no run has a k.
+    Charts by k leave out runs without k. A chart that would be empty is left out.
     """
-    highest = max([0.01, *(row[name] for row in rows for name in ("ggd_norm", "ncp"))])
-    same = {"domain": [0, min(1.0, highest * 1.05)]}  # one scale for both, so that they can be compared
-    if all(row["k"] is None for row in rows):
-        return {"trade": _trade(rows)}
-    return {
-        "ggd": _by_k(rows, _share("ggd_norm", "generalization loss (GGD)", same)),
-        "ncp": _by_k(rows, _share("ncp", "item uncertainty (NCP)", same)),
-        "kept": _by_k(rows, _share("kept_exactly", "kept exactly", {"zero": True})),
-        "trade": _trade(rows),
-        "recall": _by_k(rows, _share("recall", "pattern recall", {"zero": True})),
-        "sdist": _by_k(rows, {"field": "sdist", "type": "quantitative", "title": "pattern distance (sDist)"}),
-        "loss": _by_k(rows, _percent("information_loss", "change of user groups (L), percent")),
-        "linkage": _by_k(rows, _percent("linkage", "record linkage (RL), percent")),
-        "time": _by_k(rows, _seconds(rows)),
-    }
+    found = {chart.id: _against(rows, chart) for chart in (WORTH, TRADE) if _drawn(rows, chart)}
+    for chart in (*USE, *LOSSES, TIME):
+        if with_k := [row for row in _drawn(rows, chart) if row["k"] is not None]:
+            found[chart.id] = _by_k(rows, with_k, chart)
+    return found
 
 
-def _share(field: str, title: str, scale: Spec) -> Spec:
-    return {
-        "field": field,
-        "type": "quantitative",
-        "title": title,
-        "scale": scale,
-        "axis": {"format": "~%", "tickCount": 6},
-    }
+def _drawn(rows: Sequence[Row], chart: Chart) -> list[Row]:
+    """Return the rows that have a place in a chart."""
+    fields = [chart.field, *([chart.against[0]] if chart.against else [])]
+    return [row for row in rows if all(row[field] is not None for field in fields)]
 
 
-def _percent(field: str, title: str) -> Spec:
-    scale = {"domain": [0, 100]}
-    return {"field": field, "type": "quantitative", "title": title, "scale": scale, "axis": {"tickCount": 6}}
+def _domain(rows: Sequence[Row], field: str) -> tuple[float, float]:
+    """Return where the axis of a measure begins and ends."""
+    fields = (
+        SAME_SCALE if field in SAME_SCALE else (field,)
+    )  # one scale for both, so that they can be compared
+    values = [row[name] for row in rows for name in fields if row[name] is not None]
+    if field == "seconds":
+        return max(min(values), 1e-6) / 1.5, max(values) * 1.5
+    most = math.inf if field == "sdist" else 100.0 if field in PERCENT else 1.0
+    return 0.0, min(most, 1.05 * max([0.01, *values]))
 
 
-def _seconds(rows: Sequence[Row]) -> Spec:
-    """Return the axis of time: logarithmic, because methods differ by powers of ten."""
-    times = [row["seconds"] for row in rows]
-    return {
-        "field": "seconds",
-        "type": "quantitative",
-        "title": "seconds (logarithmic)",
-        "scale": {
-            "type": "log",
-            "domain": [max(min(times, default=1), 1e-6) / 1.5, max(times, default=1) * 1.5],
-        },
-        "axis": {"format": "~g", "tickCount": 5},
-    }
+def _axis(field: str, title: str, scale: Spec) -> Spec:
+    shares = field not in (*PERCENT, "sdist", "seconds")
+    axis: Spec = {"tickCount": 6, **({"format": "~%"} if shares else {})}
+    if field == "seconds":  # logarithmic, because methods differ by powers of ten
+        axis, scale = {"format": "~g", "tickCount": 5}, {"type": "log", **scale}
+    return {"field": field, "type": "quantitative", "title": title, "scale": scale, "axis": axis}
 
 
-def _by_k(rows: Sequence[Row], y: Spec) -> Spec:
-    """Return a chart of some measure by k: a line and points for each method."""
-    ks = sorted({row["k"] for row in rows if row["k"] is not None})
+def _by_k(rows: Sequence[Row], drawn: Sequence[Row], chart: Chart) -> Spec:
+    """Return a chart of some measure by k: a line and points for each method, and its name at the end."""
+    ks = sorted({row["k"] for row in drawn})
+    domain = _domain(drawn, chart.field)
+    names = _names(drawn, chart.field, domain)
     x = {
         "field": "k",
         "type": "quantitative",
         "title": "k (logarithmic)",
-        "scale": {"type": "log", "domain": [ks[0] / 1.15, ks[-1] * 1.15]},
+        "scale": {"type": "log", "domain": [ks[0] / 1.15, _with_room(ks, names)]},
         "axis": {"values": ks, "format": "d", "grid": False, "labelOverlap": True},
     }
     line = {
         "mark": "line",
-        "encoding": {"strokeDash": _promise(rows, DASHES), "strokeWidth": _falling(rows, 4, 1.5)},
+        "encoding": {
+            "detail": {"field": "label"},
+            "strokeDash": _promise(rows, DASHES),
+            "strokeWidth": _falling(rows, 4, 1.5),
+        },
     }
-    chart = _chart(rows, {"x": x, "y": y}, [line])
-    return {**chart, "transform": [{"filter": {"field": "k", "valid": True}}]}
+    text = {
+        "data": {"values": names},
+        "mark": {"type": "text", "dx": 10, "align": "left", "fontSize": 11},
+        "encoding": {"text": {"field": "label"}},
+    }
+    y = _axis(chart.field, chart.axis, {"domain": list(domain)})
+    return _chart(rows, chart, {"x": x, "y": y}, [line, text], legend=False)
 
 
-def _trade(rows: Sequence[Row]) -> Spec:
-    """Return the chart of generalization loss against kept exactly: a point for each method and k, and any curves."""
-    x = _share("kept_exactly", "kept exactly (more is better)", {"zero": False, "padding": 24})
-    y = _share("ggd_norm", "generalization loss (GGD; less is better)", {"zero": False, "padding": 24})
+def _names(drawn: Sequence[Row], field: str, domain: tuple[float, float]) -> list[Row]:
+    """Return where the name of each line stands: at its last point, or as near as other names allow."""
+    last = {row["label"]: row for row in sorted(drawn, key=lambda row: row["k"])}
+    log = field == "seconds"
+    low, high = (math.log(end) if log else end for end in domain)
+    wanted = sorted(
+        (((math.log(max(row[field], domain[0])) if log else row[field]) - low) / (high - low), label)
+        for label, row in last.items()
+    )
+    places = _apart([place for place, _ in wanted], NAME_HEIGHT / HEIGHT)
+    found: list[Row] = []
+    for place, (_, label) in zip(places, wanted, strict=True):
+        value = low + place * (high - low)
+        row = {name: last[label][name] for name in ("label", "family", "kind", "k")}
+        found.append({**row, field: math.exp(value) if log else value})
+    return found
+
+
+def _apart(places: Sequence[float], gap: float) -> list[float]:
+    """Return places, ascending from 0 to 1, moved until each two are a gap apart, as far as there is room."""
+    moved = list(places)
+    for i in range(1, len(moved)):
+        moved[i] = max(moved[i], moved[i - 1] + gap)
+    ceiling = 1.0
+    for i in reversed(range(len(moved))):
+        moved[i] = min(moved[i], ceiling)
+        ceiling = moved[i] - gap
+    return moved
+
+
+def _with_room(ks: Sequence[int], names: Sequence[Row]) -> float:
+    """Return where the axis of k ends, so that the names at the right have room."""
+    low, high = math.log(ks[0] / 1.15), math.log(ks[-1] * 1.15)
+    part = _part_for(max(len(row["label"]) for row in names), CHART_WIDTH)
+    return math.exp(high + (high - low) * part / (1 - part))
+
+
+def _part_for(letters: int, width: int) -> float:
+    """Return the part of a chart's width that a name takes."""
+    return min(MOST_FOR_NAMES, (LETTER * letters + 14) / width)
+
+
+def _around(drawn: Sequence[Row], field: str, part: float) -> list[float]:
+    """Return where an axis begins and ends: a little before the least value, and a part of it beyond the largest."""
+    values = [row[field] for row in drawn]
+    low, span = min(values), max(0.01, max(values) - min(values))
+    return [low - 0.06 * span, low + span * 1.02 / (1 - part)]
+
+
+def _against(rows: Sequence[Row], chart: Chart) -> Spec:
+    """Return a chart of one measure against another: a point for each method and k, and any curves."""
+    assert chart.against is not None  # noqa: S101 - the caller has such charts
+    drawn = _drawn(rows, chart)
+    part = _part_for(max(len(row["right"]) for row in drawn), WIDE_CHART)
+    x = _axis(*chart.against, {"domain": _around(drawn, chart.against[0], part), "nice": False})
+    y = _axis(chart.field, chart.axis, {"domain": _around(drawn, chart.field, 0.04), "nice": False})
+    for axis in (x, y):  # room for marks and names is no value
+        axis["axis"]["labelExpr"] = "datum.value < 0 || datum.value > 1 ? '' : datum.label"
     path = {
         "mark": {"type": "line", "strokeWidth": 1.5, "opacity": 0.6},
         "encoding": {
@@ -171,8 +386,8 @@ def _trade(rows: Sequence[Row]) -> Spec:
             "strokeDash": _promise(rows, DASHES),
         },
     }
-    chart = _chart(rows, {"x": x, "y": y}, [path, _text("left", -9), _text("right", 9)], by="family")
-    return {**chart, "height": TALL}
+    texts = [_text("left", -9), _text("right", 9)]
+    return {**_chart(rows, chart, {"x": x, "y": y}, [path, *texts], legend=True), "height": TALL}
 
 
 def _text(field: str, dx: int) -> Spec:
@@ -181,24 +396,34 @@ def _text(field: str, dx: int) -> Spec:
     return {"mark": mark, "encoding": {"text": {"field": field}}}
 
 
-def _chart(rows: Sequence[Row], axes: Spec, below: list[Spec], by: str = "label") -> Spec:
-    """Return a chart: the axes and colours that its layers share, and points with tooltips on top."""
-    names = _different(rows, by)
-    # A legend has room for some 80 letters a line, the symbols included.
-    columns = max(1, min(4, 80 // (5 + max(map(len, names), default=1))))
-    key = {"title": None, "orient": "bottom", "columns": columns, "symbolType": "stroke", "values": names}
-    scale = {"domain": _colour_order(rows, by)}
-    colour = {"field": by, "type": "nominal", "scale": scale, "legend": {**key, "symbolStrokeWidth": 3}}
+def _chart(rows: Sequence[Row], chart: Chart, axes: Spec, below: list[Spec], *, legend: bool) -> Spec:
+    """Return a chart: the axes and colours that its layers share, and points with tooltips on top.
+
+    The colours are those of all methods, also of methods that this chart does not draw.
+    """
+    names = _different(rows, "family")
+    drawn = _different(_drawn(rows, chart), "family")
+    # A legend has room for some 160 letters a line, the symbols included.
+    columns = max(1, min(8, 160 // (5 + max(map(len, drawn), default=1))))
+    key = {"title": None, "orient": "bottom", "columns": columns, "symbolType": "stroke", "values": drawn}
+    colour = {
+        "field": "family",
+        "type": "nominal",
+        "scale": {"domain": names},
+        "legend": {**key, "symbolStrokeWidth": 3} if legend else None,
+    }
     points = {
         "mark": {"type": "point", "filled": True, "opacity": 1},
         "encoding": {
             "shape": _promise(rows, SHAPES),
-            "size": _falling(rows, 150, 40, by),
+            "size": _falling(rows, 150, 40),
             "tooltip": _tooltip(rows),
         },
     }
+    fields = [axes[name]["field"] for name in ("x", "y")]
     return {
         "data": {"name": "runs"},
+        "transform": [{"filter": {"and": [{"field": field, "valid": True} for field in fields]}}],
         "width": "container",
         "height": HEIGHT,
         "encoding": {**axes, "color": colour},
@@ -206,35 +431,24 @@ def _chart(rows: Sequence[Row], axes: Spec, below: list[Spec], by: str = "label"
     }
 
 
-def _colour_order(rows: Sequence[Row], by: str) -> list[str]:
-    """Return names in the order of the colours: a family has the colour of its first member in every chart.
-
-    If there are not enough colours for that, at least different families have different colours.
-    """
-    if len(_different(rows, "label")) > len(CONFIGS["light"]["range"]["category"]):
-        return _different(rows, by)
-    first = {row[by]: row["label"] for row in reversed(rows)}
-    names = {label: name for name, label in first.items()}
-    return [names.get(label, f"{label}, not drawn") for label in _different(rows, "label")]
-
-
 def _tooltip(rows: Sequence[Row]) -> list[Spec]:
-    """Return the tooltip of a point, with its position on a curve if there are curves."""
+    """Return the tooltip of a point: what any run has, with its position on a curve if there are curves."""
     more = [{"field": CURVE, "title": CURVE}] if any(row[CURVE] != "none" for row in rows) else []
-    return [*TOOLTIP[:2], *more, *TOOLTIP[2:]]
+    known = [tip for tip in TOOLTIP[2:] if any(row[tip["field"]] is not None for row in rows)]
+    return [*TOOLTIP[:2], *more, *known]
 
 
 def _different(rows: Sequence[Row], field: str) -> list[str]:
     return list(dict.fromkeys(row[field] for row in rows))
 
 
-def _falling(rows: Sequence[Row], first: float, last: float, by: str = "label") -> Spec:
+def _falling(rows: Sequence[Row], first: float, last: float) -> Spec:
     """Return a size for each method, the first drawn the largest: equal values show as rings, so no point is hidden."""
-    names = _different(rows, by)
+    names = _different(rows, "label")
     step = (first - last) / max(len(names) - 1, 1)
     sizes = [first - step * number for number in range(len(names))]
     scale = {"domain": names, "range": sizes}
-    return {"field": by, "type": "nominal", "scale": scale, "legend": None}
+    return {"field": "label", "type": "nominal", "scale": scale, "legend": None}
 
 
 def _promise(rows: Sequence[Row], marks: Mapping[str, Any]) -> Spec:

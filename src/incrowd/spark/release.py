@@ -29,6 +29,7 @@ from incrowd.core.types import Bools, Ints32
 from incrowd.kernels.arrays import tree_arrays
 from incrowd.metrics import Bound, Losses, Utility, bound_of, measure_utility
 from incrowd.metrics.losses import losses_from
+from incrowd.metrics.use import Use, use_of_classes
 from incrowd.release.describe import Counts
 from incrowd.release.files.digest import Digest
 from incrowd.release.files.manifest import Bin
@@ -142,6 +143,12 @@ class SparkRelease(RecordsPublication):
         """What the release is worth to its readers; None where the rows are too many for the driver."""
         here = self._collected
         return here and measure_utility(here.transactions, self.taxonomy, here.classes)
+
+    @cached_property
+    def use(self) -> Use | None:
+        """How far off counts from the release are, without trends and clicks; None where the rows are too many for the driver."""
+        here = self._collected
+        return here and use_of_classes(here.transactions, self.taxonomy, here.classes)
 
     @cached_property
     def lengths(self) -> list[Bin]:

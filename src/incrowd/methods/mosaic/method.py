@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from incrowd.core.ragged import count_distinct, list_ids, starts_of, take_lists
+from incrowd.core.ragged import count_distinct, distinct, list_ids, starts_of, take_lists
 from incrowd.core.rounding import keyed_share, rounded_from
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
@@ -212,19 +212,24 @@ def _check_many(found: int, k: int, aged: int) -> None:
 
 def _hash_order(names: list[str], seed: int) -> Ints32:
     """Return the place of each person in an order that only who knows the seed can foretell."""
-    key = seed.to_bytes(8, "big")
-    digests = np.frombuffer(
-        b"".join(hashlib.blake2b(str(name).encode(), digest_size=8, key=key).digest() for name in names),
-        ">u8",
-    )
+    keyed = hashlib.blake2b(digest_size=8, key=seed.to_bytes(8, "big"))
+    digests = np.frombuffer(b"".join([_digest(keyed, name) for name in names]), ">u8")
     place = np.empty(len(names), dtype=np.int32)
     place[np.argsort(digests, kind="stable")] = np.arange(len(names), dtype=np.int32)
     return place
 
 
+def _digest(keyed: hashlib.blake2b, name: str) -> bytes:
+    """Return the keyed hash of a name; a copy of the keyed state saves hashing the key again."""
+    copy = keyed.copy()
+    copy.update(name.encode())
+    return copy.digest()
+
+
 def _distinct(unit: Ints64, node: Ints32, nodes: int) -> tuple[Ints64, Ints32]:
     """Return the pairs once each: two items of a unit that are published at one node are one label."""
-    pairs = np.unique(unit * nodes + node)
+    words: Ints64 = unit * nodes + node
+    pairs = distinct(words)
     return pairs // nodes, (pairs % nodes).astype(np.int32)
 
 
@@ -232,11 +237,11 @@ def _labels(
     unit: Ints64, node: Ints32, tree: Taxonomy, people: People, seed: int
 ) -> tuple[Ints32, Ints32, Labels]:
     """Return the published nodes, numbered from the one that most units have; each occurrence's number; and what is known of them."""
-    nodes, place, units = np.unique(node, return_inverse=True, return_counts=True)
-    order = np.argsort(-units, kind="stable")
-    number = np.empty(len(nodes), dtype=np.int32)
-    number[order] = np.arange(len(nodes), dtype=np.int32)
-    label, nodes = number[place], nodes[order].astype(np.int32)
+    units = np.bincount(node, minlength=len(tree))
+    nodes = np.argsort(-units, kind="stable")[: np.count_nonzero(units)].astype(np.int32)
+    number = np.empty(len(tree), dtype=np.int32)
+    number[nodes] = np.arange(len(nodes), dtype=np.int32)
+    label = number[node]
     owner = people.owner[unit]
     counted = people.counts[owner]
     holders = count_distinct(label[counted], owner[counted], len(nodes))

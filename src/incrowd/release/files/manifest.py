@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, Self
 
 import msgspec
 import pyarrow as pa
@@ -19,6 +19,7 @@ from incrowd.core.claims import Claim, Promise
 from incrowd.core.promises import Settings
 from incrowd.core.rounding import four_digits, spelled
 from incrowd.errors import BadInputError, ClaimError
+from incrowd.release.files.heading import Heading
 from incrowd.version import __version__
 
 __all__ = [
@@ -28,10 +29,12 @@ __all__ = [
     "Bin",
     "BoundFigures",
     "Figures",
+    "Headed",
     "LossFigures",
     "Manifest",
     "PublishedCounts",
     "SpelledClaim",
+    "UseFigures",
     "UtilityFigures",
     "Versions",
     "account_of",
@@ -40,11 +43,11 @@ __all__ = [
     "read_manifest",
 ]
 
-RELEASE_FORMAT = "incrowd-release/2"
+RELEASE_FORMAT = "incrowd-release/3"
 LIST_FORMAT = "incrowd-list/1"
-TILES_FORMAT = "incrowd-tiles/1"
+TILES_FORMAT: Final = "incrowd-tiles/2"
 MOST_BYTES = 1024**2
-OLDER_FORMATS = ("incrowd-release/1",)
+OLDER_FORMATS = ("incrowd-release/1", "incrowd-release/2", "incrowd-tiles/1")
 Few = int | Annotated[str, msgspec.Meta(pattern=r"^fewer than [0-9]{1,18}\Z")]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Figure = Annotated[float, msgspec.Meta(ge=0)]
@@ -94,7 +97,7 @@ class Figures(Closed, frozen=True, forbid_unknown_fields=True):
     """Measures on the originals, with four digits."""
 
     @classmethod
-    def of(cls, measured: Mapping[str, Any]) -> Any:
+    def of(cls, measured: Mapping[str, Any]) -> Self:
         """Round what was measured."""
         return cls(**{name: _rounded(measured[name]) for name in cls.__struct_fields__})
 
@@ -104,8 +107,8 @@ class Figures(Closed, frozen=True, forbid_unknown_fields=True):
         return all(_rounded(value) == value for value in msgspec.structs.astuple(self))
 
 
-def _rounded(value: float) -> float:
-    return value if isinstance(value, int) else four_digits(value)
+def _rounded(value: Any) -> Any:
+    return four_digits(value) if isinstance(value, float) else value
 
 
 class LossFigures(Figures, frozen=True, forbid_unknown_fields=True):
@@ -118,7 +121,7 @@ class LossFigures(Figures, frozen=True, forbid_unknown_fields=True):
     blm: Share
 
     @classmethod
-    def of(cls, measured: Mapping[str, Any]) -> LossFigures:
+    def of(cls, measured: Mapping[str, Any]) -> Self:
         """Round what was measured."""
         return cls(**{name: round(float(measured[name]), 4) for name in cls.__struct_fields__})
 
@@ -130,6 +133,18 @@ class UtilityFigures(Figures, frozen=True, forbid_unknown_fields=True):
     sdist: Figure
     information_loss: float
     linkage: Figure
+
+
+class UseFigures(Figures, frozen=True, forbid_unknown_fields=True):
+    """See :class:`incrowd.metrics.use.Use`."""
+
+    kept_exactly: Share
+    items_error: Share
+    pairs_recall: Share
+    pairs_error: Share
+    links_kept: Share
+    trend_error: Share | None
+    clicks_recall: Share | None
 
 
 class BoundFigures(Figures, frozen=True, forbid_unknown_fields=True):
@@ -159,10 +174,26 @@ class Versions(Closed, frozen=True, forbid_unknown_fields=True):
         return cls(__version__, pa.__version__)
 
 
-class Manifest(Closed, frozen=True, forbid_unknown_fields=True):
-    """What a release of records says of itself."""
+class Headed(Closed, frozen=True, forbid_unknown_fields=True):
+    """What every manifest begins with: its format, and what the publisher calls the release."""
 
     format: str
+    title: str | None
+    date: str | None
+
+    @property
+    def heading(self) -> Heading:
+        """Title and date together."""
+        return Heading(self.title, self.date)
+
+    def text(self) -> str:
+        """Return the manifest as it is written."""
+        return canonical_text(self)
+
+
+class Manifest(Headed, frozen=True, forbid_unknown_fields=True):
+    """What a release of records says of itself."""
+
     versions: Versions
     files: list[str]
     method: str
@@ -173,11 +204,8 @@ class Manifest(Closed, frozen=True, forbid_unknown_fields=True):
     losses: LossFigures | None
     utility: UtilityFigures | None
     bound: BoundFigures | None
+    use: UseFigures | None
     account: list[str]
-
-    def text(self) -> str:
-        """Return the manifest as it is written."""
-        return canonical_text(self)
 
 
 def canonical_text(manifest: msgspec.Struct) -> str:
