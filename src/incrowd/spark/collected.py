@@ -14,11 +14,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from incrowd.core.activity import DAY, Activity
 from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.ragged import starts_of, take_lists
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints64
 from incrowd.spark.bags import rows_of
+from incrowd.spark.reading.read import Reading
 from incrowd.spark.transactions import Gathered
 from incrowd.spark.work import Work
 from incrowd.taxonomy import Attached
@@ -57,13 +59,15 @@ def collect(
     return Collected(_transactions(own, taxonomy, empty, number), _classes(said, number))
 
 
-def collect_units(work: Work, gathered: Gathered, attached: Attached) -> Transactions:
+def collect_units(work: Work, reading: Reading, gathered: Gathered, attached: Attached) -> Transactions:
     """Return all units in this process, in the order in which the local engine has them.
 
     Parameters
     ----------
     work
         The cluster, on which :func:`incrowd.spark.transactions.place_rows` has written the rows.
+    reading
+        What was read: it says on how many days people were active.
     gathered, attached
         Who has which items, and the tree with transactions that have its vocabulary and no rows.
     """
@@ -75,7 +79,27 @@ def collect_units(work: Work, gathered: Gathered, attached: Attached) -> Transac
     work.settle(gathered.units.select("row", *names), "owners")
     named = work.here("owners", ["row", *names])
     owners, *people = (_in_place(named[name], np.array(named["row"]), number) for name in names)
-    return replace(bags, owners=owners, people=people[0] if people else None)
+    activity = _activity(work, reading, gathered, number)
+    return replace(bags, owners=owners, people=people[0] if people else None, activity=activity)
+
+
+def _activity(work: Work, reading: Reading, gathered: Gathered, rows: int) -> Activity | None:
+    """Return on how many days the person of each row was active, as :func:`incrowd.logs.units.find_activity` does."""
+    if not reading.has_times:
+        return None
+    person = f.col("user" if "user" in gathered.units.columns else "owner").alias("user")
+    day = f.floor(f.col("time") / DAY)
+    times = (
+        f.countDistinct(day).cast("int").alias("days"),
+        f.min("time").alias("first"),
+        f.max("time").alias("last"),
+    )
+    active = gathered.units.select("row", person).join(reading.good.groupBy("user").agg(*times), "user")
+    work.settle(active.select("row", "days", "first", "last"), "activity")
+    found = work.here("activity", ["row", "days", "first", "last"])
+    days = np.zeros(rows, dtype=np.int32)
+    days[np.array(found["row"])] = np.array(found["days"])
+    return Activity(days, int(np.array(found["first"]).min()), int(np.array(found["last"]).max()))
 
 
 def _in_place(names: pa.ChunkedArray, row: Ints64, rows: int) -> pa.Array:
