@@ -165,7 +165,17 @@ def publish(log, baskets, tmp_path):
         public = tmp_path / "public"
         public.mkdir()
         source = baskets if items == "raw" else log
-        command = ["anonymize", source, "--out", public / "release", "--k", K, "--items", items]
+        command = [
+            "anonymize",
+            "--method=flock",
+            source,
+            "--out",
+            public / "release",
+            "--k",
+            K,
+            "--items",
+            items,
+        ]
         command += ["--taxonomy", form, "--write", "jsonl,csv,dat", "--private-map", tmp_path / "map", *extra]
         ran = call(*command)
         assert ran.code == 0, ran.err
@@ -204,7 +214,17 @@ def test_what_many_typed_does_leave_so_the_search_can_find(publish, items, taxon
 def test_with_too_few_people_the_shared_query_stays_too(log, tmp_path):
     public = tmp_path / "public"
     public.mkdir()
-    ran = call("anonymize", log, "--out", public / "release", "--k", 3 * K + 2, "--items", "queries")
+    ran = call(
+        "anonymize",
+        "--method=flock",
+        log,
+        "--out",
+        public / "release",
+        "--k",
+        3 * K + 2,
+        "--items",
+        "queries",
+    )
     assert ran.code == 0
     assert found([SHARED], scan(public), [ran.out.encode()]) == set()
 
@@ -235,6 +255,6 @@ def test_a_failed_run_says_no_secret(log, tmp_path):
         ["--format", "jsonl"],
         ["--format", "excite"],
     ):
-        ran = call("anonymize", log, "--out", public / "release", "--k", K, *options)
+        ran = call("anonymize", "--method=flock", log, "--out", public / "release", "--k", K, *options)
         assert ran.code == 2
         assert found(SECRETS, [ran.out.encode(), ran.err.encode()], scan(public)) == set()

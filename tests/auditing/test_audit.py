@@ -25,7 +25,7 @@ def untouched(tmp_path_factory):
     (directory / "baskets.dat").write_text("\n".join(BASKETS) + "\n")
     (directory / "taxonomy.tsv").write_text(TAXONOMY)
     ran = call(
-        *("anonymize", directory / "baskets.dat", "--out", directory / "release", "--k", K),
+        *("anonymize", "--method=flock", directory / "baskets.dat", "--out", directory / "release", "--k", K),
         *(
             "--taxonomy",
             directory / "taxonomy.tsv",
@@ -428,7 +428,16 @@ def test_sessions_and_nouns_are_audited_against_the_log(tmp_path):
     log.write_text("person,words,at\n" + "".join(lines))
     options = ("--columns", "user=person,query=words,time=at", "--unit", "session:1h", "--sets")
     ran = call(
-        "anonymize", log, "--out", tmp_path / "release", "--k", 3, *options, "--private-map", tmp_path / "map"
+        "anonymize",
+        "--method=flock",
+        log,
+        "--out",
+        tmp_path / "release",
+        "--k",
+        3,
+        *options,
+        "--private-map",
+        tmp_path / "map",
     )
     assert ran.code == 0, ran.err
     owners = {row["owner"] for row in rows_of(tmp_path / "map")}

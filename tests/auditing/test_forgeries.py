@@ -36,7 +36,16 @@ def aol(path, people):
 
 def made(where, source, *options, k=K):
     ran = call(
-        "anonymize", source, "--out", where / "release", "--k", k, "--private-map", where / "map", *options
+        "anonymize",
+        "--method=flock",
+        source,
+        "--out",
+        where / "release",
+        "--k",
+        k,
+        "--private-map",
+        where / "map",
+        *options,
     )
     assert ran.code == 0, ran.err
     return SimpleNamespace(
@@ -323,7 +332,7 @@ def test_records_that_may_be_one_persons_are_not_green(tmp_path):
     people = {"alice": ["dogs"] * 6} | {f"u{n}": ["cats"] for n in range(5)}
     source = aol(tmp_path / "log.tsv", people)
     options = ("--unit", "session:1h", "--distinct", "records")
-    ran = call("anonymize", source, "--out", tmp_path / "release", "--k", K, *options)
+    ran = call("anonymize", "--method=flock", source, "--out", tmp_path / "release", "--k", K, *options)
     assert ran.code == 0
     assert "confirms" not in ran.out
     assert "several records of a class may be one person's" in " ".join(ran.out.split())

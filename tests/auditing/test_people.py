@@ -177,7 +177,18 @@ def log(tmp_path):
 
 def anonymized(log, *more):
     options = ["--out", log.parent / "release", "--unit", "session:30m", "--items", "queries"]
-    return call("anonymize", log, *options, "--k", 4, "--private-map", log.parent / "map", "--json", *more)
+    return call(
+        "anonymize",
+        log,
+        "--method=flock",
+        *options,
+        "--k",
+        4,
+        "--private-map",
+        log.parent / "map",
+        "--json",
+        *more,
+    )
 
 
 def test_sessions_count_people_unless_told_otherwise(log):
@@ -232,7 +243,17 @@ def test_what_distinct_may_be(log, tmp_path):
     assert "distinct must be one of records, people" in line
     baskets = tmp_path / "baskets.dat"
     baskets.write_text("a b\n" * 4)
-    ran = call("anonymize", baskets, "--out", tmp_path / "release", "--k", 2, "--distinct", "people")
+    ran = call(
+        "anonymize",
+        "--method=flock",
+        baskets,
+        "--out",
+        tmp_path / "release",
+        "--k",
+        2,
+        "--distinct",
+        "people",
+    )
     assert ran.code == 2
     assert "whose each record is" in only_line(ran.err)
 

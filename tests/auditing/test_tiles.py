@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import random
 import shutil
@@ -19,16 +20,17 @@ import incrowd as ic
 from cli.helpers import call
 from incrowd.auditing.taxonomy import write_taxonomy
 from incrowd.auditing.tiles import TileOriginals, audit_tiles
+from incrowd.core.activity import DAY, Activity
 from incrowd.core.promises import read_settings
 from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError, ClaimError
+from incrowd.release.files.tile_page import tile_page
 from incrowd.release.files.tiles import (
     TILES_SCHEMA,
     Tile,
     TileCounts,
     TileManifest,
     tile_manifest,
-    tile_page,
     write_tiles,
 )
 from incrowd.taxonomy import attach
@@ -87,7 +89,13 @@ def copy(written, tmp_path) -> Path:
 def read(path: Path) -> list[Tile]:
     rows = pq.read_table(path / "tiles.parquet").to_pylist()
     return [
-        Tile(tuple(zip(row["items"], row["exact"], strict=True)), row["people"], row["units"]) for row in rows
+        Tile(
+            tuple(zip(row["items"], row["exact"], strict=True)),
+            row["people"],
+            row["units"],
+            tuple(row["order"]),
+        )
+        for row in rows
     ]
 
 
@@ -313,35 +321,11 @@ def test_other_measures_of_use(copy, made):
     assert "measures of use" in problems(copy, originals=made.originals, measure=lambda _: said.use)
 
 
-def test_a_release_of_the_format_before_trends_still_holds(copy, made):
+def test_measures_of_use_with_more_digits_than_may_leave(copy):
     said = said_of(copy)
-    said["format"] = "incrowd-tiles/1"
-    del said["use"]["trend_error"], said["use"]["clicks_recall"]
-    older = msgspec.convert(said, TileManifest)
-    (copy / "manifest.json").write_text(older.text(), encoding="utf-8")
-    (copy / "report.html").write_text(tile_page(older, read(copy)), encoding="utf-8")
-    known = {"originals": made.originals, "measure": lambda _: made.use_figures}
-    assert problems(copy, **known) == ""
-    assert call("show", copy).code == 0
-    lying = msgspec.structs.replace(older, use=msgspec.structs.replace(older.use, items_error=0.5))
-    (copy / "manifest.json").write_text(lying.text(), encoding="utf-8")
-    (copy / "report.html").write_text(tile_page(lying, read(copy)), encoding="utf-8")
-    assert "measures of use" in problems(copy, **known)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda said: said.update(format="incrowd-tiles/1"),
-        lambda said: said["use"].pop("trend_error"),
-        lambda said: said["use"].update(pairs_error=0.1234567),
-    ],
-)
-def test_measures_of_use_that_are_not_those_of_the_format(copy, change):
-    said = said_of(copy)
-    change(said)
+    said["use"].update(pairs_error=0.1234567)
     say(copy, said)
-    assert "measures of use have more digits than may leave, or are not those of its format" in problems(copy)
+    assert "measures of use have more digits than may leave" in problems(copy)
 
 
 def test_another_file_or_a_link(copy):
@@ -433,7 +417,174 @@ def test_all_kinds_of_releases_are_confirmed(tmp_path, counts, effort):
         assert call("audit", where).code == 0
 
 
+def test_numbers_that_were_rounded_otherwise_are_found(tmp_path):
+    data = log(3, people=40)
+    release = ic.anonymize(data, ic.balanced(data, 3), k=K, method="mosaic", counts="rounded", seed=5)
+    where = tmp_path / "release"
+    assert release.write(where).confirmed
+    honest = read(where)
+    derive(where, [honest[0]._replace(people=honest[0].people + 1), *honest[1:]])
+    assert "1 tiles have numbers that were not rounded" in problems(where)
+    derive(where, [honest[0]._replace(units=honest[0].units + 5), *honest[1:]])
+    assert problems(where) == ""
+    assert "1 tiles have other numbers than were counted" in problems(where, originals=release.originals)
+    without_seed = audit_tiles(where, originals=release.originals._replace(seed=None))
+    assert "secret seed" in without_seed.unchecked[0]
+
+
+def test_without_a_seed_one_is_drawn_that_nobody_can_guess(tmp_path):
+    data = log(3, people=40)
+    made = [ic.anonymize(data, ic.balanced(data, 3), k=K, method="mosaic") for _ in range(3)]
+    seeds = [release.parameters["seed"] for release in made]
+    assert len(set(seeds)) == 3
+    assert min(seeds) > 2**40
+    assert ic.anonymize(data, ic.balanced(data, 3), k=K, method="partition").parameters["seed"] == 0
+    made[0].write(tmp_path / "release")
+    everything = b"".join(path.read_bytes() for path in (tmp_path / "release").iterdir())
+    assert str(seeds[0]).encode() not in everything
+
+
+def test_accounts_of_too_few_days_are_not_counted(tmp_path):
+    data = log(3, people=60)
+    young = {f"p{i}" for i in range(0, 60, 5)}
+    days = np.array([1 if person in young else 2 for person in data.people.to_pylist()], np.int32)
+    data = replace(data, activity=Activity(days, 0, 20 * DAY))
+    release = ic.anonymize(data, ic.balanced(data, 3), k=K, method="mosaic", seed=5)
+    where = tmp_path / "release"
+    assert release.write(where, private_map=tmp_path / "map").confirmed
+    said = said_of(where)
+    assert (said["parameters"]["aged"], said["claim"]["aged"]) == (2, 2)
+    assert "accounts that were active on at least 2 different days, and" in said["claim"]["in_words"]
+    assert "other such accounts also hold" in said["claim"]["in_words"]
+    assert "active on as many days" in audit_tiles(where).unproven[0]
+    older = replace(data, activity=Activity(np.full(len(days), 2, np.int32), 0, 20 * DAY))
+    assert "other numbers" in problems(where, originals=release.originals._replace(transactions=older))
+    younger = replace(data, activity=Activity(np.full(len(days), 1, np.int32), 0, 20 * DAY))
+    assert "fewer than" in problems(where, originals=release.originals._replace(transactions=younger))
+    timeless = release.originals._replace(transactions=replace(data, activity=None))
+    assert "have no times" in problems(where, originals=timeless)
+    said["parameters"]["aged"] = 1
+    say(where, said)
+    assert "claims something else" in problems(where)
+
+
 def test_nothing_to_publish_is_refused_in_words():
     data = Transactions.from_rows([[f"a{i}"] for i in range(40)])
     with pytest.raises(BadInputError, match="leaves nothing to publish"):
         ic.anonymize(data, ic.balanced(data, 3), k=K, method="mosaic")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("title", "two\nlines"), ("title", "a\u200bb"), ("date", "never")]
+)
+def test_a_heading_out_of_form(copy, name, value):
+    said = {**said_of(copy), name: value}
+    manifest = msgspec.convert(said, TileManifest)
+    say(copy, said)
+    (copy / "report.html").write_text(tile_page(manifest, read(copy)), encoding="utf-8")
+    assert f"the manifest's {name} must be" in problems(copy)
+
+
+@pytest.fixture(scope="module")
+def with_forms(made, tmp_path_factory):
+    path = tmp_path_factory.mktemp("forms") / "release"
+    assert made.write(path, text_forms=["jsonl", "csv", "dat", "csv"]).confirmed
+    return path
+
+
+def test_text_forms_say_what_the_tiles_say(with_forms, written):
+    tiles = read(with_forms)
+    assert (with_forms / "tiles.parquet").read_bytes() == (written / "tiles.parquet").read_bytes()
+    said = [
+        json.loads(line) for line in (with_forms / "tiles.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    assert said == pq.read_table(with_forms / "tiles.parquet").to_pylist()
+    rows = list(csv.reader((with_forms / "tiles.csv").read_text(encoding="utf-8").splitlines()))
+    assert rows[0] == ["tile", "item", "exact", "people", "units"]
+    assert len(rows) - 1 == sum(len(tile.labels) for tile in tiles)
+    assert [
+        "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}animal\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}",
+        "false",
+    ] in [row[1:3] for row in rows]
+    baskets = (with_forms / "tiles.dat").read_text(encoding="utf-8").splitlines()
+    assert len(baskets) == sum(tile.units for tile in tiles)
+    wine = sum("wine" in basket.split() for basket in baskets)
+    assert wine == sum(tile.units for tile in tiles if ("wine", True) in tile.labels)
+    assert said_of(with_forms)["files"] == sorted(path.name for path in with_forms.iterdir())
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "dat"])
+def test_a_text_form_that_says_something_else(with_forms, tmp_path, form):
+    shutil.copytree(with_forms, tmp_path / "release")
+    file = tmp_path / f"release/tiles.{form}"
+    file.write_text(file.read_text(encoding="utf-8") + "p1 newt\n", encoding="utf-8")
+    assert f"tiles.{form} does not say what tiles.parquet says" in problems(tmp_path / "release")
+    file.unlink()
+    assert problems(tmp_path / "release")
+
+
+def test_a_text_form_that_is_not_listed(copy):
+    (copy / "tiles.csv").write_text("p1,newt")
+    assert "entries that are no part" in problems(copy)
+    said = said_of(copy)
+    say(copy, {**said, "files": [*said["files"], "tiles.xml"]})
+    assert problems(copy)
+
+
+def placed(data: Transactions, seed: int, shuffled: float) -> Transactions:
+    """Give words places: those of the alphabet backwards, but for some."""
+    dice = np.random.default_rng(seed)
+    places = (200 - data.items).astype(np.uint8)
+    some = dice.random(len(places)) < shuffled
+    places[some] = dice.integers(0, 256, np.count_nonzero(some))
+    return replace(data, places=places)
+
+
+@pytest.fixture(scope="module")
+def ordered(made, tmp_path_factory):
+    """A release where some tiles have an order that all agree on, and some have not."""
+    path = tmp_path_factory.mktemp("ordered") / "release"
+    release = replace(made, transactions=placed(made.transactions, 1, 0.005))
+    assert release.write(path).confirmed
+    return release, path
+
+
+def test_an_order_is_that_of_all_holders(ordered):
+    release, path = ordered
+    larger = [tile for tile in read(path) if len(tile.labels) > 1]
+    words = [tile for tile in larger if all(exact for _, exact in tile.labels)]
+    agreed = [tile for tile in larger if tile.order]
+    assert agreed
+    assert len(agreed) < len(words)
+    for tile in agreed:
+        assert tile.in_order == sorted(tile.labels, reverse=True)
+        assert tile in words  # a class was typed by nobody
+    assert problems(path, originals=release.originals) == ""
+
+
+def test_every_random_order_is_confirmed(made, tmp_path):
+    for seed in range(6):
+        release = replace(made, transactions=placed(made.transactions, seed, 0.02 * seed))
+        assert release.write(tmp_path / str(seed)).confirmed
+
+
+def test_another_order(ordered, tmp_path):
+    release, path = ordered
+    shutil.copytree(path, tmp_path / "release")
+    tiles = read(path)
+    for place, tile in enumerate(tiles):
+        if len(tile.labels) > 1:
+            other = () if tile.order else tuple(range(len(tile.labels)))[::-1]
+            derive(tmp_path / "release", changed(tiles, place, order=other))
+            assert not problems(tmp_path / "release")
+            found = problems(tmp_path / "release", originals=release.originals)
+            assert "1 tiles are in an order that is not their holders'" in found
+
+
+@pytest.mark.parametrize("order", [(0, 1), (0, 0), (1,), (1, 2), (1, 0, 2), (-1, 0)])
+def test_an_order_that_is_none(copy, order):
+    tiles = read(copy)
+    place = next(i for i, tile in enumerate(tiles) if len(tile.labels) == 2)
+    write_tiles(copy / "tiles.parquet", changed(tiles, place, order=order))
+    assert "an order that is none" in problems(copy)
+    assert call("show", copy, "--top", 1000).code == 0

@@ -22,7 +22,7 @@ def refusal(tmp_path):
         path = tmp_path / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         out = tmp_path / "release"
-        ran = call("anonymize", path, "--out", out, "--k", 2, *options)
+        ran = call("anonymize", "--method=flock", path, "--out", out, "--k", 2, *options)
         assert "mirabel" not in ran.out + ran.err
         return refused(ran, out)
 
@@ -37,7 +37,7 @@ def published(tmp_path):
         path = tmp_path / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         out = tmp_path / "release"
-        ran = call("anonymize", path, "--out", out, "--k", k, "--json", *options)
+        ran = call("anonymize", "--method=flock", path, "--out", out, "--k", k, "--json", *options)
         assert ran.code == 0, ran.err
         assert ran.err == "" or ran.json["beside"] == [
             "release"
@@ -51,8 +51,10 @@ def published(tmp_path):
 
 def test_a_file_that_does_not_exist_and_a_directory(tmp_path):
     out = tmp_path / "release"
-    assert "does not exist" in refused(call("anonymize", tmp_path / "no.tsv", "--out", out, "--k", 2), out)
-    assert "directory" in refused(call("anonymize", tmp_path, "--out", out, "--k", 2), out)
+    assert "does not exist" in refused(
+        call("anonymize", "--method=flock", tmp_path / "no.tsv", "--out", out, "--k", 2), out
+    )
+    assert "directory" in refused(call("anonymize", "--method=flock", tmp_path, "--out", out, "--k", 2), out)
 
 
 @pytest.mark.parametrize("content", [b"", gzip.compress(b"")], ids=["plain", "gzip"])
@@ -120,7 +122,7 @@ def test_a_table_of_people_and_items_is_not_taken_for_baskets(refusal, published
 )
 def test_numbers_out_of_range_are_named(log, tmp_path, options, says):
     out = tmp_path / "release"
-    assert says in refused(call("anonymize", log, "--out", out, "--k", 2, *options), out)
+    assert says in refused(call("anonymize", "--method=flock", log, "--out", out, "--k", 2, *options), out)
     assert says in refused(call("compare", log, "--out", out, "--k", 2, "--methods", "flock", *options), out)
 
 
@@ -131,7 +133,9 @@ def test_a_file_name_that_is_not_utf_8(tmp_path):
             file.write(AOL_HEADER + ROWS)
     except OSError:
         pytest.skip("this file system has no such names")
-    assert "is no name in UTF-8" in refused(command("anonymize", path, "--out", out, "--k", 2), out)
+    assert "is no name in UTF-8" in refused(
+        command("anonymize", "--method=flock", path, "--out", out, "--k", 2), out
+    )
 
 
 def test_an_unforeseen_error_is_one_line_without_a_record(log, tmp_path, monkeypatch):
@@ -139,7 +143,7 @@ def test_an_unforeseen_error_is_one_line_without_a_record(log, tmp_path, monkeyp
         raise RuntimeError(SECRET)
 
     monkeypatch.setattr("incrowd.jobs.run.run_job", fail)
-    ran = call("anonymize", log, "--out", tmp_path / "release", "--k", 2)
+    ran = call("anonymize", "--method=flock", log, "--out", tmp_path / "release", "--k", 2)
     assert ran.code == 3
     assert only_line(ran.err).startswith("internal error, RuntimeError at test_bad_inputs.py:")
     assert "mirabel" not in ran.out + ran.err
@@ -230,7 +234,7 @@ def test_a_user_with_nothing_left_is_withheld_and_reported(published, tmp_path):
     records, result = published(log)
     assert (result["records_in"], result["records_out"], result["withheld"]) == (6, 5, 1)
     assert records == {("dog",)}
-    ran = call("anonymize", tmp_path / "log.tsv", "--out", tmp_path / "again", "--k", 2)
+    ran = call("anonymize", "--method=flock", tmp_path / "log.tsv", "--out", tmp_path / "again", "--k", 2)
     assert "1  users withheld: no item was left to publish" in ran.out
 
 
@@ -251,7 +255,9 @@ def test_a_user_with_nothing_left_is_withheld_and_reported(published, tmp_path):
 def test_a_taxonomy_with_a_problem_names_the_line(baskets, tmp_path, lines, says):
     taxonomy, out = tmp_path / "taxonomy.txt", tmp_path / "release"
     taxonomy.write_text(lines)
-    line = refused(call("anonymize", baskets, "--out", out, "--k", 2, "--taxonomy", taxonomy), out)
+    line = refused(
+        call("anonymize", "--method=flock", baskets, "--out", out, "--k", 2, "--taxonomy", taxonomy), out
+    )
     assert all(part in line for part in says)
     assert "beer" not in line  # the item that it lacks
 
@@ -260,8 +266,12 @@ def test_unlisted_items_may_be_dropped_or_kept(baskets, tmp_path):
     taxonomy = tmp_path / "taxonomy.txt"
     taxonomy.write_text("milk\tfood\nbread\tfood\n")
     options = ("--k", 2, "--taxonomy", taxonomy, "--json")
-    dropped = call("anonymize", baskets, "--out", tmp_path / "a", *options, "--unlisted", "drop").json
-    kept = call("anonymize", baskets, "--out", tmp_path / "b", *options, "--unlisted", "keep").json
+    dropped = call(
+        "anonymize", "--method=flock", baskets, "--out", tmp_path / "a", *options, "--unlisted", "drop"
+    ).json
+    kept = call(
+        "anonymize", "--method=flock", baskets, "--out", tmp_path / "b", *options, "--unlisted", "keep"
+    ).json
     assert dropped["items"] == kept["items"] == {"listed": 2, "unlisted": 1}
     items = [
         {
@@ -306,7 +316,7 @@ def test_the_audit_reads_the_original_in_the_encoding_that_the_map_names(tmp_pat
     log, out, owners = tmp_path / "log.csv", tmp_path / "release", tmp_path / "map"
     log.write_bytes(("user,query\n" + "".join(f"{u},红烧肉 天气\n" for u in range(5))).encode("gbk"))
     options = ("--items", "queries", "--encoding", "gbk", "--private-map", owners)
-    assert call("anonymize", log, "--out", out, "--k", 2, *options).code == 0
+    assert call("anonymize", "--method=flock", log, "--out", out, "--k", 2, *options).code == 0
     against = ("audit", out, "--original", log, "--private-map", owners)
     assert call(*against).code == 0
     assert "not BIG5" in only_line(call(*against, "--encoding", "big5").err)
@@ -327,7 +337,7 @@ def test_a_method_that_needs_queries_says_so_of_baskets(baskets, tmp_path):
 
 
 def test_unknown_items_are_refused_before_anything_is_read(log, tmp_path):
-    ran = call("anonymize", log, "--out", tmp_path / "out", "--k", 2, "--items", "concept")
+    ran = call("anonymize", "--method=flock", log, "--out", tmp_path / "out", "--k", 2, "--items", "concept")
     line = refused(ran, tmp_path / "out")
     assert "items must be one of nouns, terms, queries, concepts, raw" in line
     assert "did you mean 'concepts'?" in line

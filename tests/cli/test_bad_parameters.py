@@ -14,7 +14,7 @@ def refusal(log, tmp_path):
     def run(*options, k=3):
         out = tmp_path / "release"
         before = visible(tmp_path)
-        line = refused(call("anonymize", log, "--out", out, "--k", k, *options), out)
+        line = refused(call("anonymize", "--method=flock", log, "--out", out, "--k", k, *options), out)
         assert visible(tmp_path) == before
         return line
 
@@ -35,10 +35,6 @@ def test_k_above_the_number_of_records(refusal):
     line = refusal(k=21)
     assert "k must be at most 20" in line
     assert "(got 21)" in line
-
-
-def test_k_is_required(log, tmp_path):
-    assert "--k" in refused(call("anonymize", log, "--out", tmp_path / "release"))
 
 
 @pytest.mark.parametrize(
@@ -95,7 +91,9 @@ def test_an_unknown_command_suggests_the_nearest():
 
 def test_sessions_of_baskets_are_refused(baskets, tmp_path):
     out = tmp_path / "release"
-    line = refused(call("anonymize", baskets, "--out", out, "--k", 2, "--unit", "session:30m"), out)
+    line = refused(
+        call("anonymize", "--method=flock", baskets, "--out", out, "--k", 2, "--unit", "session:30m"), out
+    )
     assert "baskets" in line
 
 
@@ -108,5 +106,5 @@ def test_no_command_at_all_shows_the_help(arguments):
 
 
 def test_a_mistake_of_a_real_process_is_one_line_without_a_traceback(log, tmp_path):
-    ran = command("anonymize", log, "--out", tmp_path / "release", "--k", 1)
+    ran = command("anonymize", "--method=flock", log, "--out", tmp_path / "release", "--k", 1)
     assert refused(ran, tmp_path / "release") == "k must be at least 2 (got 1)"

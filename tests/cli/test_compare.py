@@ -282,7 +282,7 @@ def test_a_directory_is_replaced_only_by_force_and_only_if_it_is_a_comparison(ba
 
 
 def test_a_release_is_not_replaced(baskets, tmp_path):
-    assert call("anonymize", baskets, "--k", 2, "--out", tmp_path / "release").code == 0
+    assert call("anonymize", "--method=flock", baskets, "--k", 2, "--out", tmp_path / "release").code == 0
     assert "was not written by" in only_line(compare(baskets, tmp_path / "release", "--force").err)
 
 

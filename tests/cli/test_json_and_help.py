@@ -36,7 +36,7 @@ def test_every_command_is_in_the_list_above():
 
 
 def test_anonymize_tells_all_that_scripts_rely_on(log, tmp_path):
-    ran = call("anonymize", log, "--out", tmp_path / "release", "--k", 3, "--json")
+    ran = call("anonymize", "--method=flock", log, "--out", tmp_path / "release", "--k", 3, "--json")
     assert ran.code == 0
     assert ran.err == ""
     result = ran.json
@@ -60,7 +60,7 @@ def test_anonymize_tells_all_that_scripts_rely_on(log, tmp_path):
 
 
 def test_the_losses_on_stdout_are_those_of_the_manifest(log, tmp_path):
-    result = call("anonymize", log, "--out", tmp_path / "release", "--k", 3, "--json").json
+    result = call("anonymize", "--method=flock", log, "--out", tmp_path / "release", "--k", 3, "--json").json
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
     assert manifest["losses"] == {name: round(result["loss"][name], 4) for name in manifest["losses"]}
     assert set(result["loss"]) - set(manifest["losses"]) == {"ggd", "avg_length", "avg_level"}
@@ -113,8 +113,8 @@ def test_every_command_speaks_json(finished, tmp_path):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["anonymize", "no.tsv", "--out", "x", "--k", "2"],
-        ["anonymize", "no.tsv", "--out", "x", "--k", "one"],
+        ["anonymize", "--method=flock", "no.tsv", "--out", "x", "--k", "2"],
+        ["anonymize", "--method=flock", "no.tsv", "--out", "x", "--k", "one"],
         ["anonymize", "--wrong"],
         ["audit", "no"],
         ["show", "no"],
@@ -180,7 +180,7 @@ def test_the_version():
 
 
 def test_a_real_process_prints_the_object_alone_and_keeps_quiet(log, tmp_path):
-    ran = command("anonymize", log, "--out", tmp_path / "release", "--k", 3, "--json")
+    ran = command("anonymize", "--method=flock", log, "--out", tmp_path / "release", "--k", 3, "--json")
     assert ran.code == 0
     assert ran.err == ""
     assert ran.json["k_min"] >= 3
@@ -193,7 +193,7 @@ def test_a_reader_that_goes_away_is_no_error(finished):
 
 
 def test_the_summary_is_for_people(log, tmp_path):
-    ran = call("anonymize", log, "--out", tmp_path / "release", "--k", 3)
+    ran = call("anonymize", "--method=flock", log, "--out", tmp_path / "release", "--k", 3)
     for part in (
         "The audit confirms: Every published record is shared by at least 3 users.",
         "20  users found",
@@ -218,7 +218,7 @@ def test_methods_lists_every_method_and_its_parameters():
     out = call("methods").out
     for name, method in listed.items():
         assert name in out
-        assert f"for {method['use']}" in out
+        assert f"--goal {method['goal']}: " in out
         assert method["promise"]
         assert method["purpose"].endswith(".")
         assert method["summary"].endswith(".")

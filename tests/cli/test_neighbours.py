@@ -33,7 +33,7 @@ def put_manifest(directory, content=MANIFEST):
 
 def test_a_release_next_to_the_new_one_is_named_on_stderr_and_in_the_json(log, finished, folder):
     shutil.copytree(finished, folder / "last-week")
-    ran = call("anonymize", log, "--out", folder / "this-week", "--k", 3, "--json")
+    ran = call("anonymize", "--method=flock", log, "--out", folder / "this-week", "--k", 3, "--json")
     assert ran.code == 0
     assert ran.json["beside"] == ["last-week"]
     assert "last-week" in ran.err
@@ -44,7 +44,7 @@ def test_a_release_next_to_the_new_one_is_named_on_stderr_and_in_the_json(log, f
 
 @pytest.mark.usefixtures("release")
 def test_a_release_next_to_the_log_counts_too(log, folder):
-    ran = call("anonymize", log, "--out", folder / "new", "--k", 3)
+    ran = call("anonymize", "--method=flock", log, "--out", folder / "new", "--k", 3)
     assert ran.code == 0
     assert "there is a release beside: release\n" in ran.err
     assert "beside" not in ran.out
@@ -52,18 +52,18 @@ def test_a_release_next_to_the_log_counts_too(log, folder):
 
 def test_what_force_replaces_may_have_been_published(log, finished, folder):
     out = shutil.copytree(finished, folder / ".hidden")
-    ran = call("anonymize", log, "--out", out, "--k", 3, "--force", "--json")
+    ran = call("anonymize", "--method=flock", log, "--out", out, "--k", 3, "--force", "--json")
     assert ran.json["beside"] == [".hidden"]
     assert "beside: .hidden" in ran.err
 
 
 def test_alone_there_is_nothing_to_say(log, folder):
-    ran = call("anonymize", log, "--out", folder / "release", "--k", 3, "--json")
+    ran = call("anonymize", "--method=flock", log, "--out", folder / "release", "--k", 3, "--json")
     assert (ran.err, ran.json["beside"]) == ("", [])
 
 
 def test_a_run_that_fails_says_only_why(log, release):
-    refused(call("anonymize", log, "--out", release, "--k", 3))
+    refused(call("anonymize", "--method=flock", log, "--out", release, "--k", 3))
 
 
 def test_compare_warns_too(baskets, folder):
@@ -161,7 +161,19 @@ def test_a_name_cannot_steer_the_terminal(folder, tmp_path):
     for number in range(8):
         put_manifest(folder / f"x{number}")
     out = folder / "new"
-    script = (sys.executable, "-m", "incrowd", "anonymize", log, "--out", out, "--k", "3", "--json")
+    script = (
+        sys.executable,
+        "-m",
+        "incrowd",
+        "anonymize",
+        "--method=flock",
+        log,
+        "--out",
+        out,
+        "--k",
+        "3",
+        "--json",
+    )
     done = subprocess.run(script, capture_output=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert b"beside: not-utf8-?, red?[31m??evil?, x0, x1, x2 and 5 more\n" in done.stderr

@@ -32,7 +32,7 @@ def contents(directory):
 
 def test_an_output_that_exists_is_refused_and_untouched(log, release):
     before = contents(release)
-    line = refused(call("anonymize", log, "--out", release, "--k", 3))
+    line = refused(call("anonymize", "--method=flock", log, "--out", release, "--k", 3))
     assert "exists" in line
     assert "--force" in line
     assert contents(release) == before
@@ -40,7 +40,7 @@ def test_an_output_that_exists_is_refused_and_untouched(log, release):
 
 def test_force_replaces_a_release(log, release, tmp_path):
     (release / "records.csv").write_text("an older form")
-    assert call("anonymize", log, "--out", release, "--k", 4, "--force").code == 0
+    assert call("anonymize", "--method=flock", log, "--out", release, "--k", 4, "--force").code == 0
     assert json.loads((release / "manifest.json").read_text())["claim"]["k"] == 4
     assert visible(release) == {"records.parquet", "taxonomy.parquet", "manifest.json", "report.html"}
     assert visible(tmp_path) == {"log.tsv", "release"}
@@ -86,7 +86,7 @@ def turned_into_a_file(release):
 def test_force_does_not_replace_what_incrowd_did_not_write(log, release, tmp_path, change):
     change(release)
     before = visible(release) if release.is_dir() else release.read_text()
-    line = refused(call("anonymize", log, "--out", release, "--k", 3, "--force"))
+    line = refused(call("anonymize", "--method=flock", log, "--out", release, "--k", 3, "--force"))
     assert "was not written by incrowd" in line
     assert (visible(release) if release.is_dir() else release.read_text()) == before
     assert visible(tmp_path) == {"log.tsv", "release"}
@@ -96,7 +96,7 @@ def test_force_does_not_follow_a_link(log, release, tmp_path):
     link = tmp_path / "link"
     link.symlink_to(release)
     before = contents(release)
-    refused(call("anonymize", log, "--out", link, "--k", 3, "--force"))
+    refused(call("anonymize", "--method=flock", log, "--out", link, "--k", 3, "--force"))
     assert contents(release) == before
     assert link.is_symlink()
 
@@ -113,7 +113,7 @@ def test_a_foreign_rejects_file_is_never_replaced(tmp_path, release, options):
     log.write_text(AOL_HEADER + "".join(aol_line(user, "dogs") for user in range(5)) + "short\n")
     (tmp_path / "rejects.jsonl").write_text("precious")
     out = release if options else tmp_path / "new"
-    ran = call("anonymize", log, "--out", out, "--k", 3, "--json", *options)
+    ran = call("anonymize", "--method=flock", log, "--out", out, "--k", 3, "--json", *options)
     assert (tmp_path / "rejects.jsonl").read_text() == "precious"
     assert ran.code == 0
     file = ran.json["rejected"]["file"]
@@ -122,7 +122,7 @@ def test_a_foreign_rejects_file_is_never_replaced(tmp_path, release, options):
 
 def test_the_private_map_is_private_and_outside(log, tmp_path):
     secret = tmp_path / "map.parquet"
-    options = ("anonymize", log, "--out", tmp_path / "release", "--k", 3, "--private-map")
+    options = ("anonymize", "--method=flock", log, "--out", tmp_path / "release", "--k", 3, "--private-map")
     assert call(*options, secret).code == 0
     assert secret.stat().st_mode & 0o777 == 0o600
     assert call(*options, secret, "--force").code == 0  # a map is ours to replace
@@ -133,7 +133,16 @@ def test_a_private_map_inside_the_release_is_refused(log, release, tmp_path, pla
     (tmp_path / "link").symlink_to(release)
     before = contents(release)
     ran = call(
-        "anonymize", log, "--out", release, "--k", 3, "--force", "--private-map", f"{tmp_path}/{place}"
+        "anonymize",
+        "--method=flock",
+        log,
+        "--out",
+        release,
+        "--k",
+        3,
+        "--force",
+        "--private-map",
+        f"{tmp_path}/{place}",
     )
     assert "inside" in refused(ran)
     assert contents(release) == before
@@ -142,8 +151,8 @@ def test_a_private_map_inside_the_release_is_refused(log, release, tmp_path, pla
 @pytest.mark.parametrize(
     "options",
     [
-        ("anonymize", "--k", 3, "--out", "{release}/inner"),
-        ("anonymize", "--k", 3, "--out", "{place}/new", "--private-map", "{release}/map"),
+        ("anonymize", "--method=flock", "--k", 3, "--out", "{release}/inner"),
+        ("anonymize", "--method=flock", "--k", 3, "--out", "{place}/new", "--private-map", "{release}/map"),
         ("compare", "--k", 3, "--methods", "flock", "--out", "{release}/comparison"),
     ],
     ids=["release", "map", "comparison"],
@@ -160,14 +169,16 @@ def test_force_does_not_replace_a_foreign_file_with_the_map(log, tmp_path):
     precious = tmp_path / "map.parquet"
     precious.write_text("precious")
     out = tmp_path / "release"
-    ran = call("anonymize", log, "--out", out, "--k", 3, "--force", "--private-map", precious)
+    ran = call(
+        "anonymize", "--method=flock", log, "--out", out, "--k", 3, "--force", "--private-map", precious
+    )
     assert "was not written by incrowd" in refused(ran, out)
     assert precious.read_text() == "precious"
 
 
 def test_a_directory_above_that_is_missing_or_a_file(log, tmp_path):
     for out in (tmp_path / "no" / "release", log / "release"):
-        line = refused(call("anonymize", log, "--out", out, "--k", 3))
+        line = refused(call("anonymize", "--method=flock", log, "--out", out, "--k", 3))
         assert "directory above" in line
         assert not out.exists()
     assert visible(tmp_path) == {"log.tsv"}
@@ -179,7 +190,7 @@ def test_a_directory_that_cannot_be_written(log, tmp_path):
     with unwritable(closed):
         if os.access(closed, os.W_OK):
             pytest.skip("this user may write everywhere and may not mount: no directory is unwritable")
-        line = refused(call("anonymize", log, "--out", closed / "release", "--k", 3))
+        line = refused(call("anonymize", "--method=flock", log, "--out", closed / "release", "--k", 3))
     assert "cannot be written" in line
     assert visible(closed) == set()
 
@@ -213,7 +224,9 @@ def test_a_full_disk_leaves_nothing(log, tmp_path):
     if os.geteuid() != 0 or not mount("-o", "size=12k", small):
         pytest.skip("only root may mount a disk that is small enough to be full")
     try:
-        line = refused(call("anonymize", log, "--out", small / "release", "--k", 3), small / "release")
+        line = refused(
+            call("anonymize", "--method=flock", log, "--out", small / "release", "--k", 3), small / "release"
+        )
         assert visible(small) == set()
     finally:
         unmount(small)
@@ -231,7 +244,7 @@ def test_without_space_for_the_private_map_nothing_is_published(log, release, tm
     before = contents(release)
     try:
         (small / "filled").write_bytes(bytes(4096))
-        job = ("anonymize", log, "--out", out, "--k", 4, "--private-map", small / "map")
+        job = ("anonymize", "--method=flock", log, "--out", out, "--k", 4, "--private-map", small / "map")
         ran = call(*job, *options)
         assert visible(small) == {"filled"}
     finally:
@@ -244,7 +257,17 @@ def test_without_space_for_the_private_map_nothing_is_published(log, release, tm
 
 def test_the_private_map_and_the_release_appear_together_or_not_at_all(log, release, tmp_path, monkeypatch):
     """The map moves first; when the release then cannot, the map that was there is put back too."""
-    job = ("anonymize", log, "--out", release, "--private-map", tmp_path / "map", "--force", "--k")
+    job = (
+        "anonymize",
+        "--method=flock",
+        log,
+        "--out",
+        release,
+        "--private-map",
+        tmp_path / "map",
+        "--force",
+        "--k",
+    )
     assert call(*job, 3).code == 0
     before = contents(release), (tmp_path / "map").stat().st_ino
     rename = Path.rename
@@ -263,7 +286,7 @@ def test_the_private_map_and_the_release_appear_together_or_not_at_all(log, rele
 def test_rejected_lines_are_for_their_owner_alone(tmp_path):
     log = tmp_path / "bad.tsv"
     log.write_text(AOL_HEADER + "".join(aol_line(user, "dogs") for user in range(5)) + "short\n")
-    ran = call("anonymize", log, "--out", tmp_path / "release", "--k", 3, "--json")
+    ran = call("anonymize", "--method=flock", log, "--out", tmp_path / "release", "--k", 3, "--json")
     file = Path(ran.json["rejected"]["file"])
     assert file.stat().st_mode & 0o777 == 0o600
 
@@ -281,13 +304,15 @@ def test_without_space_for_the_rejected_lines_nothing_is_published(with_rejects,
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("incrowd.logs.rejects.private_file", full)
-    ran = call("anonymize", with_rejects, "--out", tmp_path / "release", "--k", 3)
+    ran = call("anonymize", "--method=flock", with_rejects, "--out", tmp_path / "release", "--k", 3)
     assert "No space left" in refused(ran, tmp_path / "release")
     assert visible(tmp_path) == {"bad.tsv"}
 
 
 def test_without_space_for_the_release_the_rejected_lines_go_too(with_rejects, tmp_path):
-    process = start(FULL_DISK, "anonymize", with_rejects, "--out", tmp_path / "release", "--k", 3)
+    process = start(
+        FULL_DISK, "anonymize", "--method=flock", with_rejects, "--out", tmp_path / "release", "--k", 3
+    )
     _, said = process.communicate(timeout=120)
     assert process.returncode == 2
     assert "nothing was left there" in only_line(said)
@@ -296,7 +321,7 @@ def test_without_space_for_the_release_the_rejected_lines_go_too(with_rejects, t
 
 def test_a_file_that_may_not_grow_leaves_nothing(log, tmp_path):
     out = tmp_path / "release"
-    process = start(FULL_DISK, "anonymize", log, "--out", out, "--k", 3)
+    process = start(FULL_DISK, "anonymize", "--method=flock", log, "--out", out, "--k", 3)
     printed, said = process.communicate(timeout=120)
     assert process.returncode == 2
     assert printed == ""
@@ -316,7 +341,9 @@ def careless(classes, taxonomy):
 model.records_of = careless
 main()
 """
-    process = start(script, "anonymize", log, "--out", tmp_path / "release", "--k", 3, "--json")
+    process = start(
+        script, "anonymize", "--method=flock", log, "--out", tmp_path / "release", "--k", 3, "--json"
+    )
     printed, said = process.communicate(timeout=120)
     assert process.returncode == 1
     line = only_line(said)
@@ -328,7 +355,7 @@ main()
 def test_output_names_with_odd_characters(log, tmp_path):
     (tmp_path / "x[").mkdir()
     for name in ("x[/y]", "[bold]red", "with blank", "ünï😀", "-dash"):
-        ran = call("anonymize", log, f"--out={tmp_path / name}", "--k", 3)
+        ran = call("anonymize", "--method=flock", log, f"--out={tmp_path / name}", "--k", 3)
         assert ran.code == 0, ran.err
         assert f"{tmp_path / name}/" in ran.out
         assert call("audit", tmp_path / name).code == 0
@@ -338,19 +365,21 @@ def test_output_names_with_odd_characters(log, tmp_path):
 @pytest.mark.usefixtures("log")
 def test_a_relative_output_and_the_current_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert call("anonymize", "log.tsv", "--out", "release", "--k", 3).code == 0
+    assert call("anonymize", "--method=flock", "log.tsv", "--out", "release", "--k", 3).code == 0
     assert call("audit", "release").code == 0
     monkeypatch.chdir(tmp_path / "release")
     assert call("audit", ".").code == 0
 
 
 def test_a_name_in_an_error_does_not_steer_the_terminal(log, tmp_path):
-    ran = call("anonymize", log, "--out", tmp_path / "a\x1b[31m\nb" / "release", "--k", 3)
+    ran = call("anonymize", "--method=flock", log, "--out", tmp_path / "a\x1b[31m\nb" / "release", "--k", 3)
     assert "a<U+001B>[31m<U+000A>b/release" in refused(ran)
     assert "\x1b" not in ran.err
 
 
 def test_a_tmpdir_that_is_not_there_is_named(log, tmp_path):
     environment = {**os.environ, "TMPDIR": str(tmp_path / "missing")}
-    ran = command("anonymize", log, "--out", tmp_path / "release", "--k", 3, env=environment)
+    ran = command(
+        "anonymize", "--method=flock", log, "--out", tmp_path / "release", "--k", 3, env=environment
+    )
     assert "TMPDIR is" in refused(ran, tmp_path / "release")

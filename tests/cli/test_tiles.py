@@ -58,11 +58,25 @@ def test_people_are_counted_and_what_one_person_has_is_withheld(made):
     assert "seed" not in call("show", place / "out", "--json").json["parameters"]
 
 
+def test_the_seed_is_told_to_the_owner_alone_and_repeats_the_run(made, log, tmp_path):
+    place, said = made
+    seed = said["private"]["seed"]
+    assert seed > 2**40
+    assert "seed" not in said["parameters"]
+    assert pq.read_schema(place / "map").metadata[b"seed"] == str(seed).encode()
+    options = ("--method", "mosaic", "--k", 5, "--items", "terms", "--unit", "session:30m")
+    options += ("--set", "confidence=1", "--seed", seed)
+    assert call("anonymize", log, "--out", tmp_path / "out", *options).code == 0
+    for file in (place / "out").iterdir():
+        assert str(seed).encode() not in file.read_bytes()
+        assert file.read_bytes() == (tmp_path / "out" / file.name).read_bytes()
+
+
 def test_tiles_can_be_searched(made):
     place, _ = made
     ran = call("show", place / "out", "--with", "hardwood", "--top", 3)
     assert ran.code == 0
-    assert "floors, hardwood" in ran.out
+    assert "hardwood, floors" in ran.out  # as all who hold them typed them
     assert "pottery" not in ran.out
 
 
@@ -75,6 +89,22 @@ def test_the_private_map_and_the_originals_prove_it(made, log):
     assert proven.code == 0, proven.err
     assert "The audit confirms" in proven.out
     assert "each tile is held by at least" in proven.out
+    assert "in the order of all who hold them" in proven.out
+
+
+def test_words_are_shown_as_they_were_typed_where_all_holders_agree(made, log, tmp_path):
+    place, _ = made
+    rows = {tuple(row["items"]): row for row in pq.read_table(place / "out/tiles.parquet").to_pylist()}
+    assert rows["floors", "hardwood"]["order"] == [1, 0]
+    # One of them types it the other way around: then nothing is said of the order.
+    other = tmp_path / "log.csv"
+    other.write_text(log.read_text().replace("p0,0,hardwood floors", "p0,0,floors hardwood"))
+    assert other.read_text() != log.read_text()
+    options = ("--k", 5, "--items", "terms", "--unit", "session:30m", "--set", "confidence=1")
+    ran = call("anonymize", other, "--method", "mosaic", "--out", tmp_path / "out", *options)
+    assert ran.code == 0, ran.err
+    rows = {tuple(row["items"]): row for row in pq.read_table(tmp_path / "out/tiles.parquet").to_pylist()}
+    assert rows["floors", "hardwood"]["order"] == []
 
 
 def test_too_few_people_are_refused(log, tmp_path):
@@ -83,3 +113,24 @@ def test_too_few_people_are_refused(log, tmp_path):
     assert ran.code == 2
     assert "mosaic needs at least 10 k = 70 people (found 60)" in ran.err.splitlines()[-1]
     assert not (tmp_path / "out").exists()
+
+
+def test_text_forms_are_written_and_audited(log, tmp_path):
+    options = (
+        "--method",
+        "mosaic",
+        "--k",
+        5,
+        "--items",
+        "terms",
+        "--unit",
+        "session:30m",
+        "--write",
+        "csv,jsonl",
+    )
+    ran = call("anonymize", log, "--out", tmp_path / "out", *options)
+    assert ran.code == 0, ran.err
+    assert {"tiles.csv", "tiles.jsonl"} < {path.name for path in (tmp_path / "out").iterdir()}
+    assert call("audit", tmp_path / "out").code == 0
+    again = call("anonymize", log, "--out", tmp_path / "out", *options, "--force")
+    assert again.code == 0, again.err

@@ -9,20 +9,21 @@ import pyarrow as pa
 import pytest
 
 from incrowd.core import memory
-from incrowd.core.memory import check_memory, machine_memory, needed_memory, parse_memory
+from incrowd.core.memory import Sizes, check_memory, machine_memory, needed_memory, parse_memory
 from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError
 
 
 def many(records, each=10, distinct=1000):
     """Return so many records with the same number of items."""
-    return Transactions(
+    data = Transactions(
         np.arange(records + 1, dtype=np.int64) * each,
         np.tile(np.arange(each, dtype=np.int32), records),
         np.ones(records * each, dtype=np.int32),
         pa.array([f"item {number:08}" for number in range(distinct)]),
         pa.array([str(number) for number in range(records)]),
     )
+    return Sizes.of(data)
 
 
 @pytest.mark.parametrize("method", ["partition", "flock", "ssc"])

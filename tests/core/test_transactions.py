@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -85,3 +86,12 @@ def test_no_rows_at_all():
 def test_shows_its_size_and_no_item():
     tx = Transactions.from_rows([["secret", "secret"], ["other"]])
     assert repr(tx) == "Transactions(2 records, 2 distinct items, 3 occurrences, 1.50 a row)"
+
+
+def test_places_stay_with_their_items():
+    tx = Transactions.from_rows([["a", "b", "c"], ["b"]])
+    placed = replace(tx, places=np.array([2, 1, 0, 7], dtype=np.uint8))
+    kept = placed.without_items(np.array([False, True, False]), note="gone")
+    assert kept.places.tolist() == [2, 0]
+    assert placed.as_sets().places.tolist() == [2, 1, 0, 7]
+    assert tx.without_items(np.array([True, False, False]), note="gone").places is None

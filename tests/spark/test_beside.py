@@ -14,7 +14,7 @@ def test_the_warning_of_a_release_beside(tmp_path):
     (tmp_path / "old").mkdir()
     (tmp_path / "old/manifest.json").write_text('{"format": "incrowd-release/1"}')
     options = ("--k", 3, "--method", "partition", "--engine", "spark", "--master", "local[2]")
-    ran = call("anonymize", log, "--out", tmp_path / "new", *options, "--json")
+    ran = call("anonymize", "--method=flock", log, "--out", tmp_path / "new", *options, "--json")
     assert ran.code == 0, ran.err
     assert ran.json["beside"] == ["old"]
     assert "there is a release beside: old\n" in ran.err

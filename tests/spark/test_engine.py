@@ -49,7 +49,8 @@ def on_both(path: Path, where: Path, shard=None, **options):
     maps = [None if name is None else out.with_name(name) for out in (here, there)]
     found = run_spark_job(Options(path, here, private_map=maps[0], **options), Quiet(), shard=shard).as_dict()
     local = run_job(Options(path, there, private_map=maps[1], **options), Quiet()).as_dict()
-    assert records(where / "spark/out").equals(records(where / "local/out"))
+    if (there / "records.parquet").exists():
+        assert records(where / "spark/out").equals(records(where / "local/out"))
     ours, theirs = (sorted((where / name / "out").iterdir()) for name in ("spark", "local"))
     assert [file.name for file in ours] == [file.name for file in theirs]
     for own, other in zip(ours, theirs, strict=True):
@@ -60,7 +61,7 @@ def on_both(path: Path, where: Path, shard=None, **options):
     assert list(found) == list(local)
     for name in local.keys() - {"loss", "seconds", "peak_rss_mb", "out", "rejected"}:
         assert found[name] == local[name]
-    assert found["loss"] == pytest.approx(local["loss"], rel=1e-9)
+    assert found.get("loss", {}) == pytest.approx(local.get("loss", {}), rel=1e-9)
     assert found["rejected"]["by_reason"] == local["rejected"]["by_reason"]
     rejects = [where / name / "rejects.jsonl" for name in ("spark", "local")]
     assert rejects[0].exists() == rejects[1].exists() == bool(found["rejected"]["by_reason"])
@@ -169,7 +170,7 @@ def test_a_private_map_of_several_files_of_baskets_is_refused(tmp_path):
     (tmp_path / "baskets").mkdir()
     for name in ("a.dat", "b.dat"):
         (tmp_path / "baskets" / name).write_text("1 2\n1 3\n2 3\n", encoding="utf-8")
-    job = Options(tmp_path / "baskets", tmp_path / "out", 2, private_map=tmp_path / "map")
+    job = Options(tmp_path / "baskets", tmp_path / "out", 2, "flock", private_map=tmp_path / "map")
     with pytest.raises(BadInputError, match="give one file, or drop --private-map"):
         run_spark_job(job, Quiet())
     assert [one.name for one in tmp_path.iterdir()] == ["baskets"]
@@ -243,7 +244,7 @@ def test_k_sessions_of_fewer_people_are_not_enough(tmp_path):
     lines = (f"u{row % 2},{10_000 * row},dog" for row in range(8))
     path.write_text("\n".join(["user,time,query", *lines]) + "\n", encoding="utf-8")
     with pytest.raises(BadInputError, match="k must be at most 2, the number of people who have anything"):
-        run_spark_job(Options(path, tmp_path / "out", 3, unit="session:30m"), Quiet())
+        run_spark_job(Options(path, tmp_path / "out", 3, "flock", unit="session:30m"), Quiet())
     assert not (tmp_path / "out").exists()
 
 
@@ -262,7 +263,7 @@ def test_text_in_another_encoding_is_refused_with_likely_ones(tmp_path):
         ("user,query\n" + "".join(f"{u},cr\u00e8me br\u00fbl\u00e9e\n" for u in range(9))).encode("latin-1")
     )
     with pytest.raises(BadInputError, match=r"log.csv is not UTF-8: .* \(likely latin-1, cp1252\)"):
-        run_spark_job(Options(path, out, 2), Quiet())
+        run_spark_job(Options(path, out, 2, "flock"), Quiet())
     assert not out.exists()
 
 
@@ -328,7 +329,9 @@ def test_without_its_private_map_nothing_is_published_and_what_lies_between_step
     [
         ({"method": "clump"}, "method clump is for the local engine only"),
         ({"encoding": "gbk"}, "--encoding gbk is for the local engine only"),
+        ({"private_report": Path("private.html")}, "--private-report is for the local engine only"),
         ({"k": 1}, "k must be at least 2"),
+        ({"memory": "4XB"}, "memory must be a size like 4GB"),
     ],
 )
 def test_what_is_local_only_is_refused_before_anything_starts(tmp_path, options, line):

@@ -7,7 +7,6 @@ published record is held against its owner's, and what was measured on them is m
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pyarrow as pa
 
-from incrowd.auditing.files import check_files
+from incrowd.auditing.files import check_files, check_text
 from incrowd.auditing.itemsets import rare_itemsets
 from incrowd.auditing.labels import Written
 from incrowd.auditing.manifest import check_manifest
@@ -36,7 +35,7 @@ from incrowd.release.files.digest import Digest
 from incrowd.release.files.exports import text_of
 from incrowd.release.files.manifest import (
     LIST_FORMAT,
-    TILES_FORMATS,
+    TILES_FORMAT,
     Manifest,
     format_of,
     read_manifest,
@@ -112,7 +111,7 @@ def audit(
     form = format_of(directory)
     if form == LIST_FORMAT:
         return audit_list(directory)
-    if form in TILES_FORMATS:
+    if form == TILES_FORMAT:
         return audit_tiles(directory)
     reading, result = _read_release(directory, map_parts)
     if reading is None:
@@ -326,10 +325,7 @@ def _check_figures(reading: Reading, figured: Figured | None, result: Audit) -> 
             problem=f"the manifest's withheld is not what was counted ({figured.withheld})",
         )
         for name, value in figured.figures.items():
-            figures = getattr(reading.manifest, name)
-            if isinstance(figures, msgspec.UnsetType):
-                continue  # a release of an older format
-            said = msgspec.to_builtins(figures)
+            said = msgspec.to_builtins(getattr(reading.manifest, name))
             if said is None and reading.in_parts and name in {"utility", "bound", "use"}:
                 continue  # what a cluster may leave out, it does not claim
             measured = _without_trends(value) if name == "use" and reading.in_parts else value
@@ -369,14 +365,6 @@ def _check_report(directory: Path, reading: Reading, result: Audit) -> None:
 def _check_text_forms(directory: Path, reading: Reading, result: Audit) -> None:
     """Check that each text form says what the records say, byte for byte."""
     for form in text_forms_of(reading.manifest.files):
-        expected = hashlib.sha256()
-        for line in text_of(form, (record for record, size in reading.runs() for _ in range(size))):
-            expected.update(line.encode())
-        with (
-            result.checking(f"records.{form} says the same"),
-            (directory / f"records.{form}").open("rb") as file,
-        ):
-            result.require(
-                wrong=hashlib.file_digest(file, "sha256").digest() != expected.digest(),
-                problem=f"records.{form} does not say what records.parquet says",
-            )
+        lines = text_of(form, (record for record, size in reading.runs() for _ in range(size)))
+        with result.checking(f"records.{form} says the same"):
+            check_text(directory / f"records.{form}", lines, result)

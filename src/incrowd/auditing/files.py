@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from incrowd.auditing.result import Audit
 from incrowd.release.files.names import files_with, text_forms_of
 
-__all__ = ["check_contents", "check_exactly", "check_files"]
+__all__ = ["check_contents", "check_exactly", "check_files", "check_text"]
 
 
 def check_files(directory: Path, listed: Sequence[str], result: Audit) -> None:
@@ -55,4 +56,16 @@ def check_contents(directory: Path, contents: Mapping[str, str], what: str, resu
         result.require(
             wrong=(directory / name).read_bytes() != text.encode(),
             problem=f"{name} is not the one of {what}",
+        )
+
+
+def check_text(path: Path, lines: Iterable[str], result: Audit) -> None:
+    """Check a text form byte for byte against what the rows of its Parquet file say."""
+    expected = hashlib.sha256()
+    for line in lines:
+        expected.update(line.encode())
+    with path.open("rb") as file:
+        result.require(
+            wrong=hashlib.file_digest(file, "sha256").digest() != expected.digest(),
+            problem=f"{path.name} does not say what {path.stem}.parquet says",
         )

@@ -9,9 +9,9 @@ from incrowd.auditing.result import Audit
 from incrowd.core.promises import Settings, promised, read_settings
 from incrowd.core.rounding import at_least
 from incrowd.errors import ClaimError
-from incrowd.release.files.manifest import RELEASE_FORMAT, Manifest, SpelledClaim, Unset, Versions, account_of
+from incrowd.release.files.manifest import Headed, Manifest, SpelledClaim, Versions, account_of
 
-__all__ = ["check_manifest"]
+__all__ = ["check_heading", "check_manifest"]
 
 BY_CLUSTERS = frozenset(["flock", "partition"])
 
@@ -44,6 +44,7 @@ def check_manifest(directory: Path, manifest: Manifest, result: Audit) -> Settin
             wrong=json.dumps(manifest.parameters) != json.dumps(settings.spelled),
             problem="the manifest's parameters are not spelt as they are",
         )
+        check_heading(manifest, result)
         _check_numbers(directory, manifest, settings, result)
         result.require(
             wrong=not result.problems and written != manifest.text().encode(),
@@ -52,10 +53,15 @@ def check_manifest(directory: Path, manifest: Manifest, result: Audit) -> Settin
     return settings
 
 
+def check_heading(manifest: Headed, result: Audit) -> None:
+    """Check the form of title and date. What they say is the publisher's word, which nothing can confirm."""
+    problem = manifest.heading.problem
+    result.require(wrong=problem is not None, problem=f"the manifest's {problem}")
+
+
 def _check_numbers(directory: Path, manifest: Manifest, settings: Settings, result: Audit) -> None:
     """Check that figures have no more digits than may leave, and that no number speaks of fewer than k."""
-    use = None if isinstance(manifest.use, Unset) else manifest.use
-    figures = [manifest.losses, manifest.utility, manifest.bound, use]
+    figures = [manifest.losses, manifest.utility, manifest.bound, manifest.use]
     result.require(
         wrong=not all(figure.canonical for figure in figures if figure is not None),
         problem="the manifest's figures have more digits than may leave",
@@ -67,10 +73,8 @@ def _check_numbers(directory: Path, manifest: Manifest, settings: Settings, resu
     )
     in_parts = (directory / "records.parquet").is_dir()
     result.require(
-        wrong=isinstance(manifest.use, Unset) == (manifest.format == RELEASE_FORMAT)
-        or (use is not None and not (measured and use.is_whole))
-        or (manifest.format == RELEASE_FORMAT and use is None and measured and not in_parts),
-        problem="the manifest's measures of use are not those of its format and method",
+        wrong=not measured if manifest.use is not None else measured and not in_parts,
+        problem="the manifest's measures of use are not those of its method",
     )
     counts, least = manifest.counts, manifest.claim.claim.least
     numbers = (counts.withheld, counts.people_min)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incrowd.auditing.files import check_contents, check_exactly
+from incrowd.auditing.manifest import check_heading
 from incrowd.auditing.result import Audit
 from incrowd.auditing.taxonomy import hidden_in
 from incrowd.errors import ClaimError
@@ -45,7 +46,8 @@ def _check_manifest(directory: Path, manifest: ListManifest, result: Audit) -> N
             "the list was written by other versions than these: install those that its manifest names"
         )
     with result.checking("manifest and report follow from the parameters alone"):
-        expected = list_manifest(manifest.parameters)
+        check_heading(manifest, result)
+        expected = list_manifest(manifest.parameters, manifest.heading)
         files = {"manifest.json": expected.text(), "report.html": list_page(expected)}
         check_contents(directory, files, "a list with these parameters", result)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from incrowd.core.claims import Claim
+from incrowd.core.claims import PARTS, Claim
 
 __all__ = ["Audit"]
 
@@ -66,7 +66,7 @@ class Audit:
     def speaks_of_records(self) -> bool:
         """Whether the claim counts records where a person may have several: a class may be one person's."""
         few = self.people_min is not None and self.people_min < self.claim.least
-        return few or (self.claim.unit == "session" and self.claim.distinct == "records")
+        return few or (self.claim.unit in PARTS and self.claim.distinct == "records")
 
     def add_problem(self, text: str) -> None:
         """Note a problem; only the first few are kept, all are counted."""

@@ -11,26 +11,28 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from msgspec.structs import replace
 
-from incrowd.auditing.files import check_contents, check_exactly
+from incrowd.auditing.files import check_contents, check_exactly, check_text
+from incrowd.auditing.manifest import check_heading
 from incrowd.auditing.result import Audit
 from incrowd.auditing.taxonomy import PublishedTree, check_taxonomy, hidden_in
 from incrowd.core.promises import Mosaic, Settings, promised, read_settings
+from incrowd.core.rounding import ROUNDED_TO, keyed_share, rounded_from
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints64
 from incrowd.errors import ClaimError
-from incrowd.release.files.manifest import TILES_FORMAT, UseFigures, Versions, read_manifest
-from incrowd.release.files.names import TILE_FILES
+from incrowd.release.files.manifest import UseFigures, Versions, read_manifest
+from incrowd.release.files.names import text_forms_of, tile_files_with
 from incrowd.release.files.parts import same_schema
 from incrowd.release.files.records import Label, is_canonical
+from incrowd.release.files.tile_exports import tile_text
+from incrowd.release.files.tile_page import tile_page
 from incrowd.release.files.tiles import (
     TILES_SCHEMA,
     Tile,
     TileCounts,
     TileManifest,
     tile_manifest,
-    tile_page,
     write_tiles,
 )
 from incrowd.taxonomy.tree import Taxonomy
@@ -38,18 +40,26 @@ from incrowd.taxonomy.tree import Taxonomy
 __all__ = ["TileOriginals", "audit_tiles", "nodes_of_tiles"]
 
 DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
-HOLDERS = "how many people hold each tile, and that nobody holds what is not theirs: that takes the private map and the originals"
+HOLDERS = "how many people hold each tile, that nobody holds what is not theirs, and the order of labels: that takes the private map and the originals"
+ROUNDING = (
+    "whether numbers were rounded as they must be: that takes the secret seed, which the private map has"
+)
+AGED = "; nor that only accounts count that were active on as many days as is said"
 NEARLY = 1e-9
 Measure = Callable[[Sequence[Tile]], UseFigures | None]
 
 
 class TileOriginals(NamedTuple):
-    """What a release of tiles was made from: row r holds the written tiles ``held[start[r]:start[r + 1]]``."""
+    """What a release of tiles was made from: row r holds the written tiles ``held[start[r]:start[r + 1]]``.
+
+    The secret seed, where it is known, says how numbers were rounded.
+    """
 
     transactions: Transactions
     taxonomy: Taxonomy
     start: Ints64
     held: Ints64
+    seed: int | None = None
 
 
 def audit_tiles(
@@ -70,18 +80,18 @@ def audit_tiles(
     result = Audit(manifest.claim.claim)
     try:
         settings = _check_manifest(manifest, result)
-        check_exactly(directory, TILE_FILES, result)
+        check_exactly(directory, tile_files_with(text_forms_of(manifest.files)), result)
         tiles = [] if result.problems else _read_tiles(directory / "tiles.parquet", result)
         if not result.problems:
             _check_release(directory, manifest, settings, tiles, result)
         if originals is None:
-            result.unproven.append(HOLDERS)
+            result.unproven.append(HOLDERS + (AGED if manifest.claim.aged else ""))
         elif not result.problems:
             _check_holders(tiles, originals, settings, result)
         if measure is not None and not result.problems:
             with result.checking("the measures of use are what was measured again"):
                 result.require(
-                    wrong=not _is_measured(manifest.use, measure(tiles)),
+                    wrong=manifest.use != measure(tiles),
                     problem="the manifest's measures of use are not what was measured",
                 )
     except DAMAGED as error:
@@ -101,19 +111,11 @@ def _check_manifest(manifest: TileManifest, result: Audit) -> Settings:
             wrong=promised(settings, distinct="people") != manifest.claim.claim,
             problem="the manifest claims something else than its method promises",
         )
-        fits = manifest.use.is_whole if manifest.format == TILES_FORMAT else manifest.use.is_older
         result.require(
-            wrong=not (fits and manifest.use.canonical),
-            problem="the manifest's measures of use have more digits than may leave, or are not those of its format",
+            wrong=not manifest.use.canonical,
+            problem="the manifest's measures of use have more digits than may leave",
         )
     return settings
-
-
-def _is_measured(said: UseFigures, again: UseFigures | None) -> bool:
-    """Tell whether figures are what was measured again; older releases leave some of them out."""
-    if again is None or not said.is_older:
-        return said == again
-    return said == replace(again, trend_error=said.trend_error, clicks_recall=said.clicks_recall)
 
 
 def _read_tiles(path: Path, result: Audit) -> list[Tile]:
@@ -124,7 +126,13 @@ def _read_tiles(path: Path, result: Audit) -> list[Tile]:
             return []
         rows = file.read().to_pylist()
     tiles = [
-        Tile(tuple(zip(row["items"], row["exact"], strict=True)), row["people"], row["units"]) for row in rows
+        Tile(
+            tuple(zip(row["items"], row["exact"], strict=True)),
+            row["people"],
+            row["units"],
+            tuple(row["order"]),
+        )
+        for row in rows
     ]
     with result.checking(f"{len(tiles):,} distinct tiles, in order, and nothing else in the file"):
         contents = [tile.labels for tile in tiles]
@@ -134,6 +142,9 @@ def _read_tiles(path: Path, result: Audit) -> list[Tile]:
             wrong=not (in_order and within), problem="tiles.parquet has tiles or labels out of order or twice"
         )
         result.require(wrong=not all(contents), problem="tiles.parquet has a tile without a label")
+        result.require(
+            wrong=not all(map(_has_an_order, tiles)), problem="tiles.parquet has an order that is none"
+        )
         hidden = hidden_in({text for labels in contents for text, _ in labels})
         result.require(wrong=bool(hidden), problem=f"{hidden:,} labels hold characters that cannot be seen")
         result.require(
@@ -141,6 +152,12 @@ def _read_tiles(path: Path, result: Audit) -> list[Tile]:
             problem="tiles.parquet is not written as its rows are: it holds bytes that are no part of them",
         )
     return tiles
+
+
+def _has_an_order(tile: Tile) -> bool:
+    """Tell whether the order of a tile is one of its labels, and spelt only where it is not that of code points."""
+    plain = list(range(len(tile.labels)))
+    return not tile.order or (sorted(tile.order) == plain and list(tile.order) != plain)
 
 
 def _check_release(
@@ -157,11 +174,20 @@ def _check_release(
     if tree is not None:
         _check_kin(tiles, tree, result)
     with result.checking("manifest and report follow from the tiles"):
+        check_heading(manifest, result)
         expected = tile_manifest(
-            settings, manifest.claim.claim, TileCounts.of(tiles), manifest.use, manifest.format
+            settings,
+            manifest.claim.claim,
+            TileCounts.of(tiles),
+            manifest.use,
+            heading=manifest.heading,
+            text_forms=text_forms_of(manifest.files),
         )
         files = {"manifest.json": expected.text(), "report.html": tile_page(expected, tiles)}
         check_contents(directory, files, "a release with these tiles and parameters", result)
+    for form in text_forms_of(manifest.files):
+        with result.checking(f"tiles.{form} says the same"):
+            check_text(directory / f"tiles.{form}", tile_text(form, tiles), result)
 
 
 def _check_numbers(tiles: Sequence[Tile], settings: Settings, result: Audit) -> None:
@@ -179,6 +205,14 @@ def _check_numbers(tiles: Sequence[Tile], settings: Settings, result: Audit) -> 
             )
         if own.confidence < 1:
             _check_confidence(tiles, own.confidence, result)
+    else:
+        with result.checking(f"all numbers are {k:,} or some fives more"):
+            wrong = sum(
+                bool((tile.people - k) % ROUNDED_TO or (tile.units - k) % ROUNDED_TO)
+                or tile.units < tile.people
+                for tile in tiles
+            )
+            result.require(wrong=bool(wrong), problem=f"{wrong:,} tiles have numbers that were not rounded")
 
 
 def _check_confidence(tiles: Sequence[Tile], confidence: float, result: Audit) -> None:
@@ -230,27 +264,63 @@ def _check_holders(
     if node_of is None:
         result.add_problem("a published label is not in the originals' taxonomy")
         return
+    counts = _rows_that_count(originals.transactions, own.aged)
+    if counts is None:
+        result.add_problem("the release counts accounts by their days, and the originals have no times")
+        return
     nodes = [[node_of[label] for label in tile.labels] for tile in tiles]
     times: dict[int, Counter[int]] = defaultdict(Counter)
-    false = _count_false(nodes, originals, times)
+    false = _count_false(nodes, originals, counts, times)
     with result.checking("each label is an item of its owner or above one, and each item is spoken for once"):
         result.require(wrong=bool(false), problem=f"{false:,} units hold tiles that are not true of them")
+    with result.checking("labels are in code point order, or in the order of all who hold them"):
+        wrong = sum(tile.order != order for tile, order in zip(tiles, _orders(nodes, originals), strict=True))
+        result.require(
+            wrong=bool(wrong), problem=f"{wrong:,} tiles are in an order that is not their holders'"
+        )
     people = [len(times[tile]) for tile in range(len(tiles))]
     result.people_min = min(people, default=0)
-    with result.checking(f"each tile is held by at least {result.people_min:,} different people"):
+    active = f" who were active on at least {own.aged:,} days" if own.aged > 1 else ""
+    with result.checking(f"each tile is held by at least {result.people_min:,} different people{active}"):
         k = settings.common.k
         rare = sum(number < k for number in people)
         result.require(wrong=bool(rare), problem=f"{rare:,} tiles are held by fewer than {k} people")
     if own.confidence < 1:
         _check_sure(tiles, times, own.confidence, result)
-    if own.counts == "exact":
-        with result.checking("people and units are as many as are said"):
-            wrong = sum(
-                tile.people != people[number]
-                or tile.units != sum(min(own.cap, many) for many in times[number].values())
-                for number, tile in enumerate(tiles)
-            )
-            result.require(wrong=bool(wrong), problem=f"{wrong:,} tiles have other numbers than were counted")
+    units = [sum(min(own.cap, many) for many in times[tile].values()) for tile in range(len(tiles))]
+    _check_counted(tiles, list(zip(people, units, strict=True)), settings, originals.seed, result)
+
+
+def _rows_that_count(data: Transactions, aged: int) -> list[bool] | None:
+    """Tell of each row whether its person counts; None where the originals cannot say so."""
+    if aged == 1:
+        return [True] * len(data)
+    return None if data.activity is None else [days >= aged for days in data.activity.days.tolist()]
+
+
+def _check_counted(
+    tiles: Sequence[Tile],
+    counted: Sequence[tuple[int, int]],
+    settings: Settings,
+    seed: int | None,
+    result: Audit,
+) -> None:
+    """Compare the published numbers with those that were counted, rounded as the seed says where they are rounded."""
+    assert isinstance(settings.own, Mosaic)  # noqa: S101 - the parameters were read as such
+    is_rounded = settings.own.counts == "rounded"
+    if is_rounded and seed is None:
+        result.unchecked.append(ROUNDING)
+        return
+    with result.checking("people and units are as many as are said"):
+        wrong = 0
+        for tile, numbers in zip(tiles, counted, strict=True):
+            expected = numbers
+            if is_rounded:
+                share = keyed_share(seed or 0, tile.labels)
+                people, units = (rounded_from(settings.common.k, number, share) for number in numbers)
+                expected = people, units
+            wrong += (tile.people, tile.units) != expected
+        result.require(wrong=bool(wrong), problem=f"{wrong:,} tiles have other numbers than were counted")
 
 
 def _check_sure(
@@ -285,9 +355,12 @@ def nodes_of_tiles(tiles: Sequence[Tile], tree: Taxonomy) -> Mapping[Label, int]
 
 
 def _count_false(
-    nodes: Sequence[Sequence[int]], originals: TileOriginals, times: dict[int, Counter[int]]
+    nodes: Sequence[Sequence[int]],
+    originals: TileOriginals,
+    counts: Sequence[bool],
+    times: dict[int, Counter[int]],
 ) -> int:
-    """Count the rows whose tiles are not true of them; note how often each person holds each tile."""
+    """Count the rows whose tiles are not true of them; note how often each person who counts holds each tile."""
     data, tree = originals.transactions, originals.taxonomy
     leaves = tree.leaves_of(data.items).tolist()
     bounds, held, person = data.indptr.tolist(), originals.held.tolist(), data.person.tolist()
@@ -295,11 +368,43 @@ def _count_false(
     false = 0
     for row, (first, stop) in enumerate(pairwise(originals.start.tolist())):
         own = held[first:stop]
-        for tile in own:
+        for tile in own if counts[row] else ():
             times[tile][person[row]] += 1
         labels = [node for tile in own for node in nodes[tile]]
         false += not _is_true(labels, leaves[bounds[row] : bounds[row + 1]], end)
     return false
+
+
+def _orders(nodes: Sequence[Sequence[int]], originals: TileOriginals) -> list[tuple[int, ...]]:
+    """Return the order of each tile's labels in which all rows that hold it have the words; empty: code point order."""
+    data, tree = originals.transactions, originals.taxonomy
+    if data.places is None:
+        return [()] * len(nodes)
+    found: list[set[tuple[int, ...]]] = [set() for _ in nodes]
+    leaves, places = tree.leaves_of(data.items).tolist(), data.places.tolist()
+    bounds, held = data.indptr.tolist(), originals.held.tolist()
+    for row, (first, stop) in enumerate(pairwise(originals.start.tolist())):
+        larger = [tile for tile in held[first:stop] if len(nodes[tile]) > 1]
+        if larger:
+            own = slice(bounds[row], bounds[row + 1])
+            place_of = dict(zip(leaves[own], places[own], strict=True))
+            for tile in larger:
+                found[tile].add(_order_in(place_of, nodes[tile]))
+    return [_agreed(orders) for orders in found]
+
+
+def _order_in(place_of: Mapping[int, int], nodes: Sequence[int]) -> tuple[int, ...]:
+    """Return the order of some nodes in one row; empty if one is no word of it, or two stand at one place."""
+    places = [place_of.get(node, -1) for node in nodes]
+    if min(places) < 0 or len(set(places)) < len(places):
+        return ()
+    return tuple(sorted(range(len(nodes)), key=places.__getitem__))
+
+
+def _agreed(orders: set[tuple[int, ...]]) -> tuple[int, ...]:
+    """Return the only order, if there is one and it is not that of code points."""
+    only = next(iter(orders)) if len(orders) == 1 else ()
+    return () if only == tuple(range(len(only))) else only
 
 
 def _is_true(labels: Sequence[int], leaves: Sequence[int], end: Sequence[int]) -> bool:

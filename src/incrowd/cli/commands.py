@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["ALL", "TAXONOMY"]
 
 DEMO_USERS = 2_000
-DEMO_K = 5
 
 
 @click.command(short_help="Make an audited release of a log or basket file.")
@@ -37,9 +36,10 @@ DEMO_K = 5
 @click.option(
     "--k",
     metavar="INTEGER",
-    help="How many must share every published record, at least 2. All methods but korolova need it.",
+    help="How many people must share whatever is published, at least 2; korolova has none.  [default: 5]",
 )
-@click.option("--method", default="flock", show_default=True, help="See 'incrowd methods'.")
+@click.option("--goal", help="What the release is for: words, queries or people.  [default: words]")
+@click.option("--method", help="A method by name, see 'incrowd methods'.  [default: the goal's]")
 @input_options
 @click.option(
     "--set",
@@ -50,10 +50,22 @@ DEMO_K = 5
     help="A parameter of the method, as --set publish=bag.",
 )
 @click.option("--write", "forms", help="Text forms beside Parquet: any of jsonl,csv,dat.")
+@click.option("--title", help="What to call the data on the release's page. It is published.")
+@click.option("--date", metavar="YYYY-MM-DD", help="A day to put on the release's page. It is published.")
 @click.option(
     "--private-map",
     type=FILE,
     help="Write which record is whose to a file (mode 0600). Never publish that file.",
+)
+@click.option(
+    "--series",
+    type=FILE,
+    help="Ledger of what was released of this source before (made if missing, mode 0600): refuse a release that overlaps. Never publish that file.",
+)
+@click.option(
+    "--private-report",
+    type=FILE,
+    help="Write a page of originals beside what is published of them (mode 0600). Never publish that file.",
 )
 @click.option("--force", is_flag=True, help="Replace an existing release (and nothing else).")
 @click.option("--keep-rejected", is_flag=True, help="Keep the text of rejected lines in rejects.jsonl.")
@@ -61,7 +73,7 @@ DEMO_K = 5
     "--engine",
     default="local",
     show_default=True,
-    help="Where to run: local, or spark (partition and flock).",
+    help="Where to run: local, or spark (mosaic, flock and partition).",
 )
 @click.option("--master", help="The Spark cluster's address, as spark://HOST:7077; local[2] to try it.")
 @json_option
@@ -75,15 +87,19 @@ def anonymize(
 ) -> None:
     """Make an audited release of INPUT in the directory --out.
 
+    What you do not say is chosen by what INPUT is and told: of a query log, the words of each session as tiles (method
+    mosaic), of baskets their items, each tile held by 5 people. --goal queries does the same with whole queries; --goal people
+    publishes every person as one record, generalized until k share it (method flock).
+
     INPUT is a query log (AOL, Excite, CSV, TSV, JSON lines, Parquet) or a file of baskets (.dat), plain or
     compressed with gzip or zstd. Lines that cannot be read are counted and listed in rejects.jsonl next to
     the release.
 
     \b
     Examples:
-      incrowd anonymize aol.tsv.gz --out release --k 5
-      incrowd anonymize baskets.dat --out release --k 10 --taxonomy balanced:5
-      incrowd anonymize log.csv --out release --k 5 --columns user=who,query=text --items terms
+      incrowd anonymize aol.tsv.gz --out release
+      incrowd anonymize baskets.dat --out release --k 10 --goal people
+      incrowd anonymize log.csv --out release --k 5 --columns user=who,query=text,time=when
     """  # noqa: D301 - click needs this character
     from incrowd.cli.progress import ProgressBars
     from incrowd.cli.terminal import show_outcome
@@ -136,11 +152,12 @@ def demo(out: Path, as_json: bool) -> None:  # noqa: FBT001
     with private_directory() as scratch, ProgressBars() as progress:
         log = scratch / "sample.tsv"
         write_log(log, users=DEMO_USERS, seed=1, people="all")
-        outcome = run_job(Options(log, out, DEMO_K, force=is_release(out)), progress)
+        outcome = run_job(Options(log, out, force=is_release(out)), progress)
+        whole = run_job(Options(log, scratch / "people", goal="people", items="terms"), progress)
     if as_json:
         print_json(outcome.as_dict())
     else:
-        show_demo(outcome)
+        show_demo(outcome, whole.release.measures["loss"]["kept_exactly"])
 
 
 @click.command(short_help="Recount a release from its files.")
@@ -272,12 +289,12 @@ def show(directory: Path, wanted: str | None, top: int, as_json: bool) -> None: 
 
     from incrowd.cli.terminal import show_list, show_release, show_tiles
     from incrowd.errors import BadInputError
-    from incrowd.release.files.manifest import LIST_FORMAT, TILES_FORMATS, Manifest, format_of, read_manifest
+    from incrowd.release.files.manifest import LIST_FORMAT, TILES_FORMAT, Manifest, format_of, read_manifest
     from incrowd.release.files.noisy_list import ListManifest
     from incrowd.release.files.tiles import TileManifest
 
     form = format_of(directory)
-    is_tiles = form in TILES_FORMATS
+    is_tiles = form == TILES_FORMAT
     kind = TileManifest if is_tiles else ListManifest if form == LIST_FORMAT else Manifest
     manifest = read_manifest(directory, kind)
     if wanted is not None and not is_tiles:
@@ -295,7 +312,7 @@ def show(directory: Path, wanted: str | None, top: int, as_json: bool) -> None: 
 @click.command(short_help="List the methods, their promises and parameters.")
 @json_option
 def methods(as_json: bool) -> None:  # noqa: FBT001
-    """List the methods, their promises and the parameters that --set takes."""
+    """List the methods by the goal that they serve, with their promises and the parameters that --set takes."""
     from incrowd.cli.terminal import show_methods
     from incrowd.methods.registry import METHODS
 

@@ -66,13 +66,11 @@ INPUT_OPTIONS = (
     ),
     click.option(
         "--items",
-        help="nouns, terms, queries, concepts or raw.  [default: nouns, or concepts for methods that need meaning; raw for baskets]",
+        help="nouns, terms, queries, concepts or raw.  [default: terms for mosaic, concepts for methods that need meaning, else nouns; raw for baskets]",
     ),
     click.option(
         "--unit",
-        default="user",
-        show_default=True,
-        help="What a record stands for: user, or session:GAP as in session:30m.",
+        help="What is protected as one: user, session:GAP, query, day or week (UTC).  [default: session:30m for mosaic where there are times, else user]",
     ),
     click.option(
         "--distinct",
@@ -99,7 +97,9 @@ INPUT_OPTIONS = (
         help="Items that the taxonomy lacks: keep (a branch of their own), drop or refuse.  [default: keep for wordnet, refuse for a file]",
     ),
     click.option(
-        "--seed", type=int, default=0, show_default=True, help="For methods that make random choices."
+        "--seed",
+        type=int,
+        help="For methods that make random choices.  [default: 0; for mosaic a secret one, which the private map and --json tell]",
     ),
     click.option(
         "--memory",

@@ -14,7 +14,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from incrowd.core.claims import PARTS, plural_of
 from incrowd.errors import BadInputError
+from incrowd.methods.registry import GOALS
 from incrowd.release.files.records import class_name, shown
 from incrowd.release.files.tiles import TileManifest
 from incrowd.release.tiles import TileRelease
@@ -63,12 +65,17 @@ MEANS = {
 EXAMPLES = 5
 LISTED = 10
 EXAMPLE_ITEMS = 8
+METHOD_WIDTH = 16
 
 
 def show_outcome(outcome: Outcome) -> None:
     """Show the outcome of a job: the promise and what it does not cover, the numbers, the files."""
     console = plain_console()
     release, result = outcome.release, outcome.audit
+    if outcome.made.chosen:
+        console.print(
+            f"Chosen, as nothing else was said: {' '.join(outcome.made.chosen)}. Other questions: {_other_goals(release.method)}.\n"
+        )
     _show_claim(console, result)
     console.print()
     if release.is_list:
@@ -84,6 +91,15 @@ def show_outcome(outcome: Outcome) -> None:
     )
     console.print(f"Took {outcome.seconds['total']:.2f} s ({seconds}).", style="dim")
     _show_files(console, outcome)
+    if outcome.series is None:
+        console.print("Overlaps with earlier releases were not looked for: --series FILE does.", style="dim")
+
+
+def _other_goals(method: str) -> str:
+    """Return the goals that lead elsewhere than to a method with its own defaults."""
+    return ", ".join(
+        f"--goal {name}" for name, goal in GOALS.items() if goal.items is not None or goal.method != method
+    )
 
 
 def _show_claim(console: Console, result: Audit) -> None:
@@ -92,15 +108,21 @@ def _show_claim(console: Console, result: Audit) -> None:
     console.print(_bullets(result.claim.not_promised))
 
 
-def show_demo(outcome: Outcome) -> None:
-    """Show the outcome of the demo, some of its records, and what to do next."""
+def show_demo(outcome: Outcome, of_whole_people: float) -> None:
+    """Show the outcome of the demo, some of its tiles, what whole people would have kept, and what to do next."""
     show_outcome(outcome)
     console = plain_console()
     console.print()
-    console.print(_examples_table(outcome.out))
-    console.print()
-    console.print("Next: open the report in a browser, or try it on your own log:")
-    console.print("  incrowd anonymize YOUR_LOG --out release --k 5", style="bold")
+    console.print(_tiles_table(outcome.out))
+    kept = outcome.release.measures["use"]["kept_exactly"]
+    console.print(
+        f"\nThese tiles keep {share(kept)} of the words as they were typed. "
+        f"Whole people, each as one record (--goal people), would have kept {share(of_whole_people)}.",
+        soft_wrap=True,
+    )
+    console.print("\nNext: open the report in a browser, search the tiles, or try it on your own log:")
+    console.print(f"  incrowd show {outcome.out} --with school", style="bold", soft_wrap=True)
+    console.print("  incrowd anonymize YOUR_LOG --out release", style="bold")
 
 
 def show_audit(result: Audit) -> None:
@@ -122,7 +144,7 @@ def show_release(directory: Path, manifest: Manifest) -> None:
     console, examples = plain_console(), _examples_table(directory)
     _show_said(console, manifest.claim.in_words, manifest.claim.not_promised)
     counts = manifest.counts
-    people = f" of {counts.people_min} people or more" if manifest.claim.unit == "session" else ""
+    people = f" of {counts.people_min} people or more" if manifest.claim.unit in PARTS else ""
     console.print(
         f"\n{counts.records_out:,} records, {counts.groups:,} distinct, the smallest class {counts.k_min:,}{people}; "
         f"{counts.withheld} withheld; method {visible(manifest.method)}.\n",
@@ -139,33 +161,45 @@ def show_tiles(
     directory: Path, manifest: TileManifest, *, wanted: str | None = None, top: int = LISTED
 ) -> None:
     """Show what a manifest of tiles states, and the tiles that most people hold, or those with a word."""
-    console = plain_console()
+    console, tiles = plain_console(), _tiles_table(directory, wanted, top)
+    _show_said(console, manifest.claim.in_words, manifest.claim.not_promised)
+    console.print()
+    console.print(_use_table(msgspec.to_builtins(manifest.use)))
+    console.print()
+    console.print(tiles)
+    _show_account(console, manifest.account)
+
+
+def _tiles_table(directory: Path, wanted: str | None = None, top: int = LISTED) -> Table:
+    """Return the tiles that most people hold, or those with a word."""
     try:
         rows = pq.read_table(directory / "tiles.parquet").to_pylist()
     except (OSError, pa.ArrowException):
         raise BadInputError(
             f"{directory}: tiles.parquet is missing or damaged; see 'incrowd audit'"
         ) from None
-    _show_said(console, manifest.claim.in_words, manifest.claim.not_promised)
-    console.print()
-    console.print(_use_table(msgspec.to_builtins(manifest.use)))
-    console.print()
     found = [row for row in rows if wanted is None or wanted in row["items"]]
     if wanted is None:  # single items are the rest
         found = [row for row in rows if len(row["items"]) > 1] or rows
     largest = sorted(found, key=lambda row: (-row["people"] * len(row["items"]), row["items"]))
     about = f"with {visible(wanted)}" if wanted else "of several labels that most people hold"
     table = Table(
-        box=None, pad_edge=False, title=f"Of {len(found):,} tiles, those {about}", title_justify="left"
+        box=None,
+        pad_edge=False,
+        min_width=64,
+        title=f"Of {len(found):,} tiles, those {about}",
+        title_justify="left",
     )
     table.add_column("people", justify="right", style="bold")
     table.add_column("units", justify="right")
     table.add_column("tile")
     for row in largest[:top]:
-        labels = zip(row["items"], row["exact"], strict=True)
-        table.add_row(f"{row['people']:,}", f"{row['units']:,}", Text(visible(", ".join(map(shown, labels)))))
-    console.print(table)
-    _show_account(console, manifest.account)
+        labels = list(zip(row["items"], row["exact"], strict=True))
+        plain = list(range(len(labels)))
+        order = row["order"] if sorted(row["order"]) == plain else plain
+        words = ", ".join(shown(labels[place]) for place in order)
+        table.add_row(f"{row['people']:,}", f"{row['units']:,}", Text(visible(words)))
+    return table
 
 
 def show_list(directory: Path, manifest: ListManifest) -> None:
@@ -210,16 +244,31 @@ def _show_account(console: Console, account: Sequence[str]) -> None:
 
 
 def show_methods(described: Sequence[Mapping[str, Any]]) -> None:
-    """List the methods."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("method", no_wrap=True)
-    for title in ("promise", "what it is for, and how", "parameters (--set)"):
-        table.add_column(title, overflow="fold")
+    """List the methods, by the question that they answer; those that are only there to be compared with come last."""
+    console = plain_console()
+    for name, goal in GOALS.items():
+        items = f" --items {goal.items}" if goal.items else ""
+        console.print(f"--goal {name}: {goal.question}", style="bold")
+        console.print(f"It chooses {goal.method}{items}.\n")
+        console.print(
+            _methods_table([one for one in described if (one["goal"], one["use"]) == (name, "publishing")])
+        )
+    console.print("Only to compare with:", style="bold")
+    console.print(_methods_table([one for one in described if one["use"] == "comparison"]))
+
+
+def _methods_table(described: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False, expand=True)
+    table.add_column("method", no_wrap=True, width=METHOD_WIDTH)
+    for title, ratio in (("promise", 3), ("what it is for, and how", 5), ("parameters (--set)", 5)):
+        table.add_column(title, overflow="fold", ratio=ratio)
     for method in described:
-        name = f"{method['name']}\nfor {method['use']}"
         words = f"{method['purpose']} {method['summary']}"
-        table.add_row(name, method["promise"], words, "\n".join(method["parameters"]))
-    plain_console().print(table)
+        table.add_row(
+            method["name"], method["promise"], words, "\n".join(method["parameters"]), end_section=True
+        )
+        table.add_row()
+    return table
 
 
 def show_shape(shape: Mapping[str, Any]) -> None:
@@ -277,8 +326,8 @@ def _numbers_table(outcome: Outcome) -> Table:
         table.add_row(f"{summary['rejected']:,}", f"lines rejected ({rejected})")
     if summary["bad_bytes"]:
         table.add_row(f"{summary['bad_bytes']:,}", "bad bytes replaced")
-    unit = release.claim.unit
-    table.add_row(f"{counts.records_in:,}", f"{unit}s found")
+    units = plural_of(release.claim.unit)
+    table.add_row(f"{counts.records_in:,}", f"{units} found")
     if made.unlisted:
         table.add_row(f"{made.listed:,}", f"distinct items listed in {release.taxonomy.name}")
         table.add_row(f"{made.unlisted:,}", f"distinct items not listed ({_unlisted(outcome)})")
@@ -286,17 +335,17 @@ def _numbers_table(outcome: Outcome) -> Table:
         table.add_row(f"{counts.labels:,}", "queries published, with noisy counts")
         return table
     if isinstance(release, TileRelease):
-        table.add_row(f"{release.tiles.withheld:,}", f"items of {unit}s withheld: too few people have them")
+        table.add_row(f"{release.tiles.withheld:,}", f"items of {units} withheld: too few people have them")
         table.add_row(f"{counts.groups:,}", f"distinct tiles published, over {counts.labels:,} labels")
         table.add_row(f"{counts.people_min:,}", "different people hold the rarest tile")
         return table
     table.add_row(
         f"{counts.withheld:,}",
-        f"{unit}s withheld" + (": no item was left to publish" if counts.withheld else ""),
+        f"{units} withheld" + (": no item was left to publish" if counts.withheld else ""),
     )
     table.add_row(f"{counts.records_out:,}", f"records published, {counts.groups:,} distinct")
-    table.add_row(f"{counts.k_min:,}", f"{unit}s share the rarest record")
-    if unit == "session":
+    table.add_row(f"{counts.k_min:,}", f"{units} share the rarest record")
+    if release.claim.unit in PARTS:
         table.add_row(f"{counts.people_min:,}", "different people at least share a record")
     return table
 

@@ -9,12 +9,25 @@ import msgspec
 
 from incrowd.errors import BadInputError, check_least
 
-__all__ = ["LEAST_K", "MOST_DELTA", "MOST_EPS", "Claim", "Distinct", "Kind", "Promise", "SpeaksOf", "check_k"]
+__all__ = [
+    "LEAST_K",
+    "MOST_DELTA",
+    "MOST_EPS",
+    "PARTS",
+    "Claim",
+    "Distinct",
+    "Kind",
+    "Promise",
+    "SpeaksOf",
+    "check_k",
+    "plural_of",
+]
 
 Kind = Literal["k-anonymity", "k^m-anonymity", "k-anonymous tiles", "differential privacy", "none"]
 Distinct = Literal["records", "people"]
 SpeaksOf = Literal["owner", "class"]
 LEAST_K = 2  # with 1 no record would be shared
+PARTS = ("session", "query", "day", "week")  # units of which one person may have several
 MOST_EPS, MOST_DELTA = 20.0, 1e-2  # beyond these differential privacy promises next to nothing
 
 OVERLAP = "Two releases of the same people say more together than each does alone: publish one, or none that overlap."
@@ -50,6 +63,11 @@ NOT_PROMISED = {
 }
 
 
+def plural_of(unit: str) -> str:
+    """Return what several units are called."""
+    return "queries" if unit == "query" else f"{unit}s"
+
+
 def check_k(k: object) -> int:
     """Return k as a number, or raise an error that says what it must be."""
     if not re.fullmatch(r"-?[0-9]{1,18}", str(k)):
@@ -73,7 +91,7 @@ class Promise(msgspec.Struct, frozen=True):
     k
         The least number of records; None where the kind has no such number.
     unit
-        What one record stands for: ``"user"``, ``"session"``, ``"record"``.
+        What one record stands for: ``"user"``, ``"session"``, ``"query"``, ``"day"``, ``"week"``, ``"record"``.
     m
         How many items an attacker may know, where the kind has such a bound.
     distinct
@@ -89,6 +107,8 @@ class Promise(msgspec.Struct, frozen=True):
         as many; None where no queries are published.
     eps, delta
         The parameters of differential privacy.
+    aged
+        Only accounts that were active on at least this many different days count; None where all do.
     """
 
     kind: Kind
@@ -101,6 +121,7 @@ class Promise(msgspec.Struct, frozen=True):
     typed_by: int | None = None
     eps: float | None = None
     delta: float | None = None
+    aged: int | None = None
 
 
 class Claim(Promise, frozen=True):
@@ -123,9 +144,10 @@ class Claim(Promise, frozen=True):
             )
         if self.kind == "k-anonymous tiles":
             return (
-                f"Every distinct tile was held by at least {self.k} different accounts, and nothing published says which tiles "
-                "belong to one person. Someone who knows items of a person may learn that the person holds a tile, and so its "
-                f"other labels, but only tiles that at least {self.least - 1} other accounts also hold."
+                f"Every distinct tile was held by at least {self.k} different accounts{self._active}, and nothing published says "
+                "which tiles belong to one person. Someone who knows items of a person may learn that the person holds a tile, and "
+                f"so its other labels, but only tiles that at least {self.least - 1} other {'such ' if self.aged else ''}accounts "
+                "also hold."
             )
         what = "Every published record is"
         if self.kind == "k^m-anonymity":
@@ -133,10 +155,14 @@ class Claim(Promise, frozen=True):
         return f"{what} shared by at least {self.k} {self._sharers}.{self._nearness}{self._queries}"
 
     @property
+    def _active(self) -> str:
+        return "" if self.aged is None else f" that were active on at least {self.aged} different days"
+
+    @property
     def _sharers(self) -> str:
         if self.distinct == "people":
-            return f"different people (and so by at least {self.k} {self.unit}s)"
-        return "original records" if self.unit == "record" else f"{self.unit}s"
+            return f"different people (and so by at least {self.k} {plural_of(self.unit)})"
+        return "original records" if self.unit == "record" else plural_of(self.unit)
 
     @property
     def _nearness(self) -> str:
@@ -164,6 +190,9 @@ class Claim(Promise, frozen=True):
             caveats = ("A record describes its class: a person in it may have typed nothing of it.", *others)
         if self.within is not None:
             caveats = ("A person may never have had the very item that is published.", *caveats)
-        if self.unit == "session" and self.distinct == "records":
-            caveats = ("Records are sessions: several records of a class may be one person's.", *caveats)
+        if self.unit in PARTS and self.distinct == "records":
+            caveats = (
+                f"Records are {plural_of(self.unit)}: several records of a class may be one person's.",
+                *caveats,
+            )
         return caveats

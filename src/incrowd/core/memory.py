@@ -11,11 +11,14 @@ import os
 import re
 from math import ceil
 from pathlib import Path
+from typing import NamedTuple, Self
+
+import pyarrow as pa
 
 from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError
 
-__all__ = ["check_memory", "format_memory", "machine_memory", "needed_memory", "parse_memory"]
+__all__ = ["Sizes", "check_memory", "format_memory", "machine_memory", "needed_memory", "parse_memory"]
 
 LEAST = 640 * 1000**2
 SHARE = 0.75
@@ -29,6 +32,19 @@ BASE = 450 * 1000**2
 RECORD_BYTES = 250
 DISTINCT_BYTES = 420
 """For each record and each distinct item; an item of a record takes what its method says."""
+
+
+class Sizes(NamedTuple):
+    """What the memory of a job grows with: its records, the items in all of them, and the distinct items."""
+
+    records: int
+    entries: int
+    vocabulary: pa.Array
+
+    @classmethod
+    def of(cls, transactions: Transactions) -> Self:
+        """Return the sizes of transactions that are in memory already."""
+        return cls(len(transactions), len(transactions.items), transactions.vocabulary)
 
 
 def parse_memory(text: str | int) -> int:
@@ -58,23 +74,23 @@ def machine_memory() -> str:
     return f"{max(int(SHARE * min(whole, given)), LEAST) // 1000**2}MB"
 
 
-def needed_memory(transactions: Transactions, entry_bytes: int) -> int:
+def needed_memory(sizes: Sizes, entry_bytes: int) -> int:
     """Return how many bytes a method, the measures and the audit take, given the method's bytes for each item of a record."""
     return (
         BASE
-        + RECORD_BYTES * len(transactions)
-        + entry_bytes * len(transactions.items)
-        + DISTINCT_BYTES * len(transactions.vocabulary)
-        + 4 * int(transactions.vocabulary.nbytes)
+        + RECORD_BYTES * sizes.records
+        + entry_bytes * sizes.entries
+        + DISTINCT_BYTES * len(sizes.vocabulary)
+        + 4 * int(sizes.vocabulary.nbytes)
     )
 
 
-def check_memory(transactions: Transactions, method: str, entry_bytes: int, memory: str | int) -> None:
+def check_memory(sizes: Sizes, method: str, entry_bytes: int, memory: str | int) -> None:
     """Refuse a job that would take more memory than it may."""
-    needed = needed_memory(transactions, entry_bytes)
+    needed = needed_memory(sizes, entry_bytes)
     if needed > parse_memory(memory):
-        sizes = f"{len(transactions):,} records of {len(transactions.vocabulary):,} distinct items"
+        what = f"{sizes.records:,} records of {len(sizes.vocabulary):,} distinct items"
         raise BadInputError(
-            f"memory of {memory} is too little for {sizes} with method {method}: give --memory {format_memory(needed)}, "
+            f"memory of {memory} is too little for {what} with method {method}: give --memory {format_memory(needed)}, "
             "or fewer records"
         )

@@ -132,6 +132,7 @@ class Mosaic(Parameters, frozen=True, forbid_unknown_fields=True):
     coarsest: Share
     generalize: bool
     effort: Literal["fast", "best"] | None
+    aged: Count
 
 
 KINDS: Mapping[str, tuple[Kind, type[Parameters]]] = {
@@ -156,7 +157,7 @@ class Common(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
     k: Annotated[int, msgspec.Meta(ge=2)]
     seed: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-    unit: Annotated[str, msgspec.Meta(pattern=r"^(record|user|session:[0-9]{1,12})\Z")]
+    unit: Annotated[str, msgspec.Meta(pattern=r"^(record|user|query|day|week|session:[0-9]{1,12})\Z")]
     taxonomy: Annotated[str, msgspec.Meta(pattern=_TAXONOMY)]
     items: Literal["nouns", "terms", "queries", "concepts", "raw"] | None = None
     sets: bool | None = None
@@ -230,6 +231,7 @@ def promised(settings: Settings, *, distinct: Distinct) -> Claim:
         math.floor(own.eps) if isinstance(own, Ssc) and nearby else None,
         "class" if queries else "owner",
         typed,
+        aged=own.aged if isinstance(own, Mosaic) and own.aged > 1 else None,
     )
 
 

@@ -20,13 +20,16 @@ class Tiles:
     start, nodes
         Tile t is the nodes ``nodes[start[t]:start[t + 1]]``, ascending and distinct.
     people, units
-        How many different people hold each tile, and how many units, each person counted a limited number of times.
+        How many different people who count hold each tile, and how many of their units, each person counted a limited number of
+        times.
     held_start, held
         Row r of the transactions holds the tiles ``held[held_start[r]:held_start[r + 1]]``. Private.
     withheld
         How many items of rows no tile stands for.
     notes
         The method's account of its work, as sentences with numbers.
+    aged
+        On how many different days an account must have been active to count among the people and in the units.
     """
 
     start: Ints64
@@ -37,6 +40,7 @@ class Tiles:
     held: Ints32
     withheld: int
     notes: tuple[str, ...] = ()
+    aged: int = 1
 
     def __len__(self) -> int:
         return len(self.start) - 1

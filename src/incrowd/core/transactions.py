@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from incrowd.core.activity import Activity
+from incrowd.core.claims import plural_of
 from incrowd.core.events import QueryEvents
 from incrowd.core.ragged import filtered_starts, list_sums, starts_of
-from incrowd.core.types import Bools, Ints32, Ints64
+from incrowd.core.types import Bools, Bytes, Ints32, Ints64
 
 __all__ = ["Transactions", "Weeks"]
 
@@ -42,7 +44,7 @@ class Transactions:
     owners
         The owner of each row. Private: it never enters a release.
     unit
-        What a row stands for: ``"user"``, ``"session:1800"``, ``"record"``.
+        What a row stands for: ``"user"``, ``"session:1800"``, ``"query"``, ``"day"``, ``"week"``, ``"record"``.
     account
         What was done to the input, in order, as sentences with numbers.
     people
@@ -50,6 +52,10 @@ class Transactions:
         Private, like the owners.
     events
         Every query of every row, where a method needs them.
+    activity
+        On how many days each row's person was active, where the input has times.
+    places
+        Where in a query of the row each item stands, at the earliest; None where that was not asked for, or items are not words.
     weeks, has_clicks
         When each row has queries, where the log has times and spans two weeks or more; and whether the log has clicks.
     """
@@ -63,6 +69,8 @@ class Transactions:
     account: tuple[str, ...] = field(default=())
     people: pa.Array | None = None
     events: QueryEvents | None = None
+    activity: Activity | None = None
+    places: Bytes | None = None
     weeks: Weeks | None = None
     has_clicks: bool = False
 
@@ -160,6 +168,7 @@ class Transactions:
             indptr=filtered_starts(self.indptr, keep),
             items=renumbered[self.items[keep]].astype(np.int32),
             counts=self.counts[keep],
+            places=None if self.places is None else self.places[keep],
             vocabulary=self.vocabulary.filter(pa.array(~unwanted)),
             account=(*self.account, note),
             events=None if self.events is None else self.events.without_items(unwanted),
@@ -174,6 +183,6 @@ class Transactions:
         rows = len(self)
         mean = self.occurrences / rows if rows else 0.0
         return (
-            f"Transactions({rows:,} {self.unit.split(':')[0]}s, {len(self.vocabulary):,} distinct items, "
+            f"Transactions({rows:,} {plural_of(self.unit.split(':')[0])}, {len(self.vocabulary):,} distinct items, "
             f"{self.occurrences:,} occurrences, {mean:.2f} a row)"
         )

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Bools", "Floats", "Ints", "Ints32", "Ints64", "Progress", "Words64"]
+__all__ = ["Bools", "Bytes", "Floats", "Ints", "Ints32", "Ints64", "Progress", "Words64"]
 
 Bools = npt.NDArray[np.bool_]
+Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.integer]
 Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, get_args
@@ -20,7 +21,9 @@ from incrowd.release.model import Release
 from incrowd.release.tiles import TileRelease
 from incrowd.taxonomy import Attached, Taxonomy, Unlisted, attach
 
-__all__ = ["anonymize", "counted_by", "make_release"]
+__all__ = ["SEED_BITS", "anonymize", "check_distinct", "choose_seed", "counted_by", "make_release"]
+
+SEED_BITS = 63
 
 
 def anonymize(
@@ -29,7 +32,7 @@ def anonymize(
     *,
     k: int | None = None,
     method: str = "flock",
-    seed: int = 0,
+    seed: int | None = None,
     unlisted: Unlisted = "refuse",
     distinct: Distinct | None = None,
     progress: Progress | None = None,
@@ -49,7 +52,8 @@ def anonymize(
     method
         A name in :data:`incrowd.METHODS`.
     seed
-        For methods that make random choices: the same seed gives the same bytes.
+        For methods that make random choices: the same seed gives the same bytes. Without it 0, but for mosaic a secret one
+        from the system's source, which ``release.parameters`` has.
     unlisted
         What to do with items that the taxonomy lacks: ``keep``, ``drop`` or ``refuse``. Where differential privacy is
         promised they are kept: a refusal would tell of the data.
@@ -62,11 +66,35 @@ def anonymize(
     """
     chosen = method_named(method)
     own = chosen.read_parameters(parameters)
-    if distinct is not None:
-        check_choice("distinct", distinct, get_args(Distinct))
+    check_distinct(chosen, distinct)
     needed = None if chosen.is_noisy else _needed_k(k, method)
     attached = attach(transactions, taxonomy, unlisted="keep" if chosen.is_noisy else unlisted)
-    return make_release(attached, chosen, own, k=needed, seed=seed, distinct=distinct, progress=progress)
+    return make_release(
+        attached,
+        chosen,
+        own,
+        k=needed,
+        seed=choose_seed(chosen, seed),
+        distinct=distinct,
+        progress=progress,
+    )
+
+
+def check_distinct(method: Method, distinct: str | None) -> None:
+    """Refuse to count anything else than records or people, or records where a method promises something about people alone."""
+    if distinct is not None:
+        check_choice("distinct", distinct, get_args(Distinct))
+    if distinct == "records" and method.promise == "k-anonymous tiles":
+        raise BadInputError(
+            f"method {method.name} counts people, whatever the unit is: drop --distinct records"
+        )
+
+
+def choose_seed(method: Method, given: int | None) -> int:
+    """Return the seed that was given; else one from the system's source where it is secret, and 0 where it is published."""
+    if given is not None:
+        return given
+    return secrets.randbits(SEED_BITS) if method.seed_is_secret else 0
 
 
 def make_release(
@@ -85,7 +113,9 @@ def make_release(
     extra = _wanted(method, progress=progress, people=transactions.person)
     made = method.run(counted, taxonomy, k=k, seed=seed, **extra, **own)
     if isinstance(made, Tiles):
-        return _tile_release(method, {"k": k, "seed": seed, **own}, transactions, taxonomy, made)
+        return _tile_release(
+            method, {"k": k, "seed": seed, **own, "aged": made.aged}, transactions, taxonomy, made
+        )
     classes = made
     if k is not None and counted.people is not None and _can_be_merged(method, classes):
         classes = with_people(classes, taxonomy, counted.person, k)
@@ -104,7 +134,7 @@ def _tile_release(
     """Return a release of tiles; people are counted, whatever the units are."""
     if not len(tiles):
         raise BadInputError(
-            f"method {method.name} leaves nothing to publish with {_spelled(given)}; try others"
+            f"method {method.name} leaves nothing to publish with {_spelled(_without_seed(given))}; try others"
         )
     settings = read_settings(method.name, {**given, "unit": transactions.unit, "taxonomy": "file"})
     return TileRelease(
@@ -135,6 +165,11 @@ def _can_be_merged(method: Method, classes: Classes) -> bool:
     """
     else_published = (classes.texts, classes.alternatives, classes.stands_for)
     return method.promise == "k-anonymity" and all(other is None for other in else_published)
+
+
+def _without_seed(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters without a secret: messages end up in logs that others read."""
+    return {name: value for name, value in given.items() if name != "seed"}
 
 
 def _spelled(parameters: Mapping[str, Any]) -> str:

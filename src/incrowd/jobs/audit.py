@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -29,7 +30,7 @@ from incrowd.metrics.use import use_of_classes, use_of_tiles
 from incrowd.release.describe import figures_of, rounded_withheld
 from incrowd.release.files.manifest import (
     LIST_FORMAT,
-    TILES_FORMATS,
+    TILES_FORMAT,
     Manifest,
     UseFigures,
     format_of,
@@ -66,7 +67,7 @@ def audit_release(
         raise BadInputError(
             f"{directory} is a list and no one's records: audit it without --original and --private-map"
         )
-    is_tiles = format_of(directory) in TILES_FORMATS
+    is_tiles = format_of(directory) == TILES_FORMAT
     owned = read_map(private_map)
     manifest = read_manifest(directory, TileManifest if is_tiles else Manifest)
     if is_tiles and original is None:
@@ -135,6 +136,7 @@ def _read_again(
             bags=not made.sets,
             knowledge=knowledge_of(source) if made.items == "concepts" else None,
             events=manifest.claim.typed_by is not None,
+            places=isinstance(manifest, TileManifest),
         )
     listener.step("taxonomy")
     return open_taxonomy(source, transactions, unlisted=made.unlisted)
@@ -176,7 +178,8 @@ def _audit_tiles_against(
     owners = data.owners.to_pylist()
     lists = [sorted(held.get(owner, [])) for owner in owners]
     rows = np.array([row for some in lists for row in some], dtype=np.int64)
-    originals = TileOriginals(data, tree, starts_of(np.array([len(some) for some in lists])), rows)
+    start = starts_of(np.array([len(some) for some in lists]))
+    originals = TileOriginals(data, tree, start, rows, _seed_of(owned.notes))
     result = audit_tiles(directory, originals=originals, measure=lambda tiles: _use_again(tiles, originals))
     result.require(wrong=not owned.is_of(directory), problem="the private map is another release's")
     strangers = held.keys() - set(owners)
@@ -185,6 +188,12 @@ def _audit_tiles_against(
         problem=f"the private map names {len(strangers):,} owners that the originals do not have",
     )
     return result
+
+
+def _seed_of(notes: Mapping[str, str]) -> int | None:
+    """Return the secret seed that a private map notes, if it does."""
+    said = notes.get("seed", "")
+    return int(said) if re.fullmatch("[0-9]{1,19}", said) and int(said) < 2**63 else None
 
 
 def _use_again(tiles: Sequence[Tile], originals: TileOriginals) -> UseFigures | None:

@@ -233,7 +233,7 @@ def _how(job: Job, attached: Attached) -> dict[str, Any]:
             "leaves": attached.taxonomy.leaf_count,
             "levels": attached.taxonomy.height,
         },
-        "seed": job.options.seed,
+        "seed": job.seed,
     }
 
 

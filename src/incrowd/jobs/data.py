@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.classes import filled_rows
-from incrowd.core.memory import check_memory
+from incrowd.core.memory import Sizes, check_memory
 from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError, IncrowdError
 from incrowd.jobs.anonymize import counted_by, make_release
 from incrowd.jobs.clock import Clock, ProgressListener
 from incrowd.jobs.spec import Job
 from incrowd.kernels.jit import is_compiled, note_compiled
-from incrowd.logs import Log, read_log, rejects
+from incrowd.logs import Log, Unit, read_log, rejects
 from incrowd.logs.input import Input
 from incrowd.metrics.patterns import Pattern, measure_patterns
 from incrowd.taxonomy import Attached, Taxonomy, Unlisted, attach, open_taxonomy
@@ -66,15 +66,16 @@ def _place(job: Job, log: Log, clock: Clock, *, events: bool) -> Attached:
     clock.step("items")
     items = log.kind_of_items(job.items)
     transactions = log.transactions(
-        unit=job.unit,
+        unit=job.unit or Unit(),
         items=items,
         bags=not job.options.sets,
         knowledge=knowledge_for(job, items),
         events=events,
+        places=job.method.uses_places,
         progress=clock.listener.reading,
     )
     log.free_rows()
-    check_memory(transactions, job.method.name, job.method.entry_bytes, job.options.memory)
+    check_memory(Sizes.of(transactions), job.method.name, job.method.entry_bytes, job.options.memory)
     if not job.method.is_noisy:
         check_left(log, log.summary)
     clock.step("taxonomy")
@@ -171,6 +172,8 @@ def map_notes(job: Job, format_name: str) -> dict[str, str]:
     """Return what reading the originals again takes; it goes into the private map, never into the release."""
     options = job.options
     notes = {"format": format_name, "columns": options.columns or "", "encoding": job.encoding}
+    if job.method.seed_is_secret:
+        notes["seed"] = str(job.seed)
     if options.taxonomy and Path(options.taxonomy).is_file():
         notes["taxonomy"] = str(Path(options.taxonomy).absolute())
     return notes

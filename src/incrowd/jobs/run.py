@@ -25,8 +25,10 @@ from incrowd.jobs.data import (
     unlisted_by,
     write_rejects,
 )
-from incrowd.jobs.spec import Job, Options, read_job
+from incrowd.jobs.series import in_series
+from incrowd.jobs.spec import Job, Options, read_job, settled
 from incrowd.logs.input import Input
+from incrowd.methods.registry import method_named
 from incrowd.release.model import Release
 from incrowd.release.publication import Publication
 from incrowd.release.tiles import TileRelease
@@ -46,6 +48,8 @@ class Made(NamedTuple):
         How many distinct items the taxonomy has and lacks.
     read, summary
         The input, and what was counted on the way to the records.
+    chosen
+        Options that were chosen because nothing was said.
     """
 
     release: Publication
@@ -53,6 +57,7 @@ class Made(NamedTuple):
     unlisted: int
     read: Input
     summary: Mapping[str, int]
+    chosen: Sequence[str] = ()
 
 
 Engine = Callable[[Job, Clock], AbstractContextManager[Made]]
@@ -70,6 +75,8 @@ class Outcome:
         Where the lines that could not be read are listed, if there are any.
     seconds, out
         What each step took, and where the release is.
+    series
+        The ledger in which it was recorded; None: overlaps with earlier releases were not looked for.
     """
 
     made: Made
@@ -77,6 +84,7 @@ class Outcome:
     rejects_file: Path | None
     seconds: Mapping[str, float]
     out: Path
+    series: Path | None = None
 
     @property
     def release(self) -> Publication:
@@ -88,7 +96,8 @@ class Outcome:
 
         Beside a list of noisy counts, these are marked as private: the promise does not cover them.
         """
-        release = self.release
+        release, parameters = self.release, self._parameters()
+        secret = {} if "seed" in parameters else {"private": {"seed": release.parameters["seed"]}}
         said = {
             "method": release.method,
             "k": release.claim.k,
@@ -98,12 +107,24 @@ class Outcome:
                 "not_promised": list(release.claim.not_promised),
                 "holds": self.audit.holds,
             },
-            "parameters": dict(release.parameters) if release.is_list else release.settings.spelled,
+            "parameters": parameters,
             "out": str(self.out),
+            "chosen": list(self.made.chosen),
+            "series": None if self.series is None else str(self.series),
         }
         if not release.is_list:
-            return said | self._numbers()
+            return said | self._numbers() | secret
         return said | {"queries": release.counts.labels, "private": self._numbers()}
+
+    def _parameters(self) -> dict[str, Any]:
+        """Return the parameters as the release has them: without the seed, where it is secret."""
+        release = self.release
+        if release.is_list:
+            return dict(release.parameters)
+        spelled = release.settings.spelled
+        if method_named(release.method).seed_is_secret:
+            del spelled["seed"]
+        return spelled
 
     def _numbers(self) -> dict[str, Any]:
         """Return everything that was counted and measured on the originals."""
@@ -136,23 +157,27 @@ def run_on(engine: Engine, job: Job, listener: ProgressListener) -> Outcome:
                 job.options.out,
                 force=job.options.force,
                 text_forms=job.options.text_forms,
+                heading=job.heading,
                 private_map=job.options.private_map,
+                private_report=job.options.private_report,
                 map_notes=map_notes(job, made.read.format),
                 step=clock.step,
                 progress=listener.reading,
             )
-        return Outcome(made, result, rejects_file, clock.seconds, job.options.out)
+        return Outcome(made, result, rejects_file, clock.seconds, job.options.out, job.options.series)
 
 
 @contextmanager
 def local_engine(job: Job, clock: Clock) -> Iterator[Made]:
     """Read, place and group in this process."""
     with open_log(job, clock.listener) as log:
+        job = settled(job, log)
         attached = place_input(job, log, clock, events=job.method.needs_events)
-        load_all([job], clock)
-        clock.step("anonymize")
-        release = anonymized(job, log.kind_of_items(job.items), attached, clock.listener.reading)
-        yield Made(release, attached.listed, attached.unlisted, log, log.summary)
+        with in_series(job, str(job.items), attached):
+            load_all([job], clock)
+            clock.step("anonymize")
+            release = anonymized(job, str(job.items), attached, clock.listener.reading)
+            yield Made(release, attached.listed, attached.unlisted, log, log.summary, job.chosen)
 
 
 def load_all(jobs: Sequence[Job], clock: Clock) -> None:
@@ -172,7 +197,7 @@ def anonymized(
         job.method,
         job.setting.parameters,
         k=job.k,
-        seed=job.options.seed,
+        seed=job.seed,
         distinct=job.options.distinct,
         progress=progress,
     )

@@ -12,17 +12,24 @@ from typing import Any, NamedTuple, get_args
 
 from incrowd.core.claims import Distinct, Kind, check_k
 from incrowd.errors import BadInputError, check_choice
+from incrowd.jobs.anonymize import SEED_BITS, check_distinct, choose_seed
 from incrowd.logs import ITEMS, Unit, format_of, parse_columns, parse_unit
 from incrowd.logs.formats.encoding import UTF8, find_encoding
-from incrowd.methods.registry import METHODS, Method, method_named
+from incrowd.logs.input import Input
+from incrowd.methods.registry import GOALS, METHODS, Method, method_named
 from incrowd.release.files.exports import check_forms
+from incrowd.release.files.heading import NO_HEADING, Heading, read_heading
 from incrowd.release.private_map import check_map
+from incrowd.release.private_report import check_apart, check_report
 from incrowd.release.publication import check_out
+from incrowd.release.series import Series, check_series
 from incrowd.taxonomy import Unlisted
 
-__all__ = ["Job", "Options", "Setting", "check_input", "parse_ks", "parse_methods", "read_job"]
+__all__ = ["Job", "Options", "Setting", "check_input", "parse_ks", "parse_methods", "read_job", "settled"]
 
-LARGEST_SEED = 2**63 - 1
+LARGEST_SEED = 2**SEED_BITS - 1
+DEFAULT_GOAL = "words"
+DEFAULT_K = 5
 
 
 @dataclass(frozen=True)
@@ -32,20 +39,25 @@ class Options:
     input: Path
     out: Path
     k: int | str | None = None
-    method: str = "flock"
+    method: str | None = None
+    goal: str | None = None
     taxonomy: str | None = None
     items: str | None = None
-    unit: str = "user"
+    unit: str | None = None
     sets: bool = False
     format: str = "auto"
     columns: str | None = None
     encoding: str = UTF8
     unlisted: Unlisted | None = None
     distinct: Distinct | None = None
-    seed: int = 0
+    seed: int | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
     text_forms: Sequence[str] = ()
+    title: str | None = None
+    date: str | None = None
     private_map: Path | None = None
+    series: Path | None = None
+    private_report: Path | None = None
     force: bool = False
     memory: str = "4GB"
     keep_rejected: bool = False
@@ -85,16 +97,25 @@ class Job:
     k
         How many must share every published record; None for a method that has no k.
     unit, items, columns, encoding
-        How the input is read; items is None for the kind that suits the input.
+        How the input is read. Until it is, unit and items are None where nothing was said: see `settled`.
+    chosen
+        What was chosen because nothing was said, as the options that say it.
+    seed
+        The seed that was given, or that the method chose.
+    heading
+        What the publisher calls the release.
     """
 
     options: Options
     setting: Setting
     k: int | None
-    unit: Unit
+    unit: Unit | None
     items: str | None
     columns: Mapping[str, str] | None
     encoding: str
+    chosen: tuple[str, ...] = ()
+    seed: int = 0
+    heading: Heading = NO_HEADING
 
     @property
     def method(self) -> Method:
@@ -104,36 +125,93 @@ class Job:
     @property
     def counts_people(self) -> bool:
         """Whether k counts people of whom one may have several records."""
-        return self.unit.gap is not None and self.options.distinct != "records"
+        return self.unit is not None and self.unit.is_part and self.options.distinct != "records"
 
 
 def read_job(options: Options) -> Job:
     """Check the options of a job that publishes."""
-    method = method_named(options.method)
+    method, items = _method_for(options)
     setting = Setting(method, method.read_parameters(options.parameters), method.name)
     job = check_input(options, [setting])
-    if method.is_noisy:
-        if options.unit != "user":
-            raise BadInputError(
-                f"method {method.name} protects rows: use --unit user, so that a row is a person"
-            )
-    elif options.k is None:
-        raise BadInputError(
-            f"method {method.name} needs --k: how many must share every published record, as in --k 5"
-        )
-    k = None if options.k is None else check_k(options.k)
-    if method.is_noisy:
-        k = None  # noise does not depend on it
+    check_distinct(method, options.distinct)
+    if method.is_noisy and options.unit not in (None, "user"):
+        raise BadInputError(f"method {method.name} protects rows: use --unit user, so that a row is a person")
+    k = check_k(DEFAULT_K if options.k is None else options.k)
     check_forms(options.text_forms)
+    heading = read_heading(options.title, options.date)
     check_out(options.out, force=options.force)
     if options.private_map is not None:
         check_map(options.private_map, options.out, force=options.force)
-    return replace(job, k=k)
+    if options.private_report is not None:
+        _check_report(options, options.private_report, method)
+    chosen = {f"--method {method.name}": options.method, f"--k {k}": method.is_noisy or options.k}
+    return replace(
+        job,
+        k=None if method.is_noisy else k,  # noise does not depend on it
+        items=job.items or items,
+        seed=_seed_of(options, method),
+        heading=heading,
+        chosen=tuple(option for option, given in chosen.items() if given is None),
+    )
+
+
+def _method_for(options: Options) -> tuple[Method, str | None]:
+    """Return the method that was named, or the one for the goal, and the items that the goal is about, if it says."""
+    if options.method is not None:
+        if options.goal is not None:
+            raise BadInputError("give --goal, which chooses a method, or --method, and not both")
+        return method_named(options.method), None
+    goal = GOALS[check_choice("goal", options.goal or DEFAULT_GOAL, GOALS)]  # type: ignore[index]
+    return method_named(goal.method), goal.items
+
+
+def settled(job: Job, read: Input) -> Job:
+    """Fill in how an input that was read becomes units of items where nothing was said: as suits the method and the input."""
+    if read.is_baskets:
+        if job.options.goal == "queries":
+            raise BadInputError(f"{read.name} holds baskets and no queries: use --goal words")
+        unit, items = "user", None
+    else:
+        unit, items = job.method.unit if read.has_times else "user", job.method.items
+    kind = read.kind_of_items(job.items or items)
+    said = (
+        ()
+        if read.is_baskets
+        else ((f"--items {kind}", job.options.items), (f"--unit {unit}", job.options.unit))
+    )
+    return replace(
+        job,
+        unit=job.unit or parse_unit(unit),
+        items=kind,
+        chosen=(*job.chosen, *(option for option, given in said if given is None)),
+    )
+
+
+def _seed_of(options: Options, method: Method) -> int:
+    """Return the seed that was given, or the series has, or that the method chooses."""
+    if options.series is None:
+        return choose_seed(method, options.seed)
+    check_series(options.series, options.out)
+    if not method.seed_is_secret:  # it is published, and the series' own never is
+        return choose_seed(method, options.seed)
+    if options.seed is not None:
+        raise BadInputError("--series has a secret seed of its own: drop --seed")
+    return Series(options.series).seed
+
+
+def _check_report(options: Options, report: Path, method: Method) -> None:
+    """Refuse a private report that cannot be written."""
+    if method.is_noisy:
+        raise BadInputError(
+            f"method {method.name} publishes a list and no one's records: drop --private-report"
+        )
+    check_report(report, options.out, force=options.force)
+    check_apart([report] if options.private_map is None else [report, options.private_map])
 
 
 def check_input(options: Options, settings: Sequence[Setting]) -> Job:
     """Check how the input is read, for one method or several; the job has the first and no k."""
-    _check_seed(options.seed)
+    seed = 0 if options.seed is None else _checked_seed(options.seed)
     if options.items is not None:
         check_choice("items", options.items, ITEMS)
     for name, value, choice in (
@@ -147,19 +225,21 @@ def check_input(options: Options, settings: Sequence[Setting]) -> Job:
         options,
         settings[0],
         None,
-        parse_unit(options.unit),
+        None if options.unit is None else parse_unit(options.unit),
         _items_for(options, columns, [setting.method for setting in settings]),
         columns,
         find_encoding(options.encoding),
+        seed=seed,
     )
 
 
-def _check_seed(seed: int) -> None:
+def _checked_seed(seed: int) -> int:
     """Refuse a seed that is no natural number of 63 bits."""
     if seed < 0:
         raise BadInputError(f"seed must be 0 or more (got {seed})")
     if seed > LARGEST_SEED:
         raise BadInputError(f"seed must be at most {LARGEST_SEED} (got {seed})")
+    return seed
 
 
 def _items_for(options: Options, columns: Mapping[str, str] | None, methods: Iterable[Method]) -> str | None:

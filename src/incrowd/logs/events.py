@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from incrowd.core.events import QueryEvents
 from incrowd.core.ragged import starts_of
 from incrowd.core.types import Ints32, Ints64
+from incrowd.errors import BadInputError
 from incrowd.text.words import normalise
 
 if TYPE_CHECKING:
@@ -27,10 +28,10 @@ _BY_USER = f"""
     SELECT unit, time, query, {_CLICKED} FROM events JOIN units ON events."user" = units.owner
     WHERE query <> '' GROUP BY unit, time, query ORDER BY unit, time, query
 """  # noqa: S608 (constants)
-_BY_SESSION = f"""
+_BY_PART = f"""
     SELECT unit, time, query, {_CLICKED}
     FROM events
-        JOIN (SELECT DISTINCT "user", time, visit FROM visits) USING ("user", time)
+        JOIN visits USING ("user", time, query)
         JOIN units USING ("user", visit)
     WHERE query <> '' GROUP BY unit, time, query ORDER BY unit, time, query
 """  # noqa: S608 (constants)
@@ -44,7 +45,9 @@ _MEANINGS = "SELECT text, item FROM meanings JOIN vocabulary USING (name) ORDER 
 
 def collect_events(store: Store, unit: Unit, units: int, *, has_times: bool) -> QueryEvents:
     """Return all query events; the tables `units`, `meanings` and `vocabulary` must exist."""
-    sql = _BY_SESSION if unit.gap is not None else _BY_USER if has_times else _WITHOUT_TIMES
+    if unit.is_part and not has_times:
+        raise BadInputError(f"this method needs times for unit {unit.kind}: use --unit user")
+    sql = _BY_PART if unit.is_part else _BY_USER if has_times else _WITHOUT_TIMES
     rows: list[pa.Array] = []
     times: list[pa.Array] = []
     texts: list[pa.Array] = []

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from incrowd.core.claims import plural_of
 from incrowd.errors import BadInputError
 from incrowd.logs.formats.encoding import UTF8
 from incrowd.logs.items import WORD_ITEMS, choose_items
@@ -74,12 +75,12 @@ class Input(ABC):
         return choose_items(chosen, is_baskets=self.is_baskets)
 
     def name_of_unit(self, unit: Unit) -> str:
-        """Return what a row stands for, as a manifest names it; refuse sessions where there are none."""
-        if unit.gap is not None and self.is_baskets:
-            raise BadInputError("unit session needs a query log: baskets have one row for each record")
-        if unit.gap is not None and not self.has_times:
+        """Return what a row stands for, as a manifest names it; refuse parts of people where there are none."""
+        if unit.is_part and self.is_baskets:
+            raise BadInputError(f"unit {unit.kind} needs a query log: baskets have one row for each record")
+        if unit.needs_times and not self.has_times:
             raise BadInputError(
-                "unit session needs times: choose a time column (--columns time=NAME) or unit user"
+                f"unit {unit.kind} needs times: choose a time column (--columns time=NAME) or unit user"
             )
         return "record" if self.is_baskets else str(unit)
 
@@ -122,7 +123,7 @@ def _account_of_units(unit: str, items: str, counts: Mapping[str, int]) -> list[
             for kind, what in kinds.items()
             if f"{kind}_words" in counts
         ]
-    units = f"{unit.partition(':')[0].capitalize()}s"
+    units = plural_of(unit.partition(":")[0]).capitalize()
     sentences.append(
         f"{units}: {counts['units']:,}; {counts['items']:,} distinct items, {counts['occurrences']:,} in all."
     )

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.ragged import starts_of
-from incrowd.core.types import Ints32, Ints64, Progress
+from incrowd.core.types import Bytes, Ints32, Ints64, Progress
 from incrowd.errors import BadInputError, nearest
-from incrowd.logs.tokens import one_word_each
+from incrowd.logs.tokens import LAST_PLACE, one_word_each
 from incrowd.taxonomy.sources.wordnet import wordnet_tree
 from incrowd.text.concepts import Knowledge, find_concepts
 from incrowd.text.words import (
@@ -72,7 +72,7 @@ _MAKE_CODES = """
     SELECT word, item FROM words JOIN meanings USING (text) JOIN vocabulary USING (name)
 """
 _PAIRS = """
-    SELECT unit, item FROM tokens JOIN codes USING (word) WHERE unit >= {low} AND unit < {high}
+    SELECT unit, item, {place} AS place FROM tokens JOIN codes USING (word) WHERE unit >= {low} AND unit < {high}
 """
 
 # Counting the texts in `meanings` needs no set of all texts in memory; in `words` one text may occur several times.
@@ -100,6 +100,7 @@ class CompressedRows:
     vocabulary: pa.StringArray
     owners: pa.StringArray
     people: pa.StringArray | None
+    places: Bytes | None
 
 
 def choose_items(chosen: str | None, *, is_baskets: bool) -> str:
@@ -168,40 +169,45 @@ def count_kinds(store: Store) -> dict[str, int]:
     return named_by_kind(store.table(_KINDS_OF_WORDS).to_pylist())
 
 
-def compress(store: Store, *, sessions: bool, progress: Progress) -> CompressedRows:
+def compress(store: Store, *, by_part: bool, places: bool = False, progress: Progress) -> CompressedRows:
     """Join `units`, `tokens`, `words` and `meanings` into rows over the sorted vocabulary of the items that occur.
 
-    `progress` is called with the number of parts done and of all parts.
+    With `places`, it is also noted where in a query each item of a row stands, at the earliest. `progress` is called with
+    the number of parts done and of all parts.
     """
     store.run(_MAKE_VOCABULARY)
     store.run(_MAKE_CODES)
     vocabulary = _texts(store, "SELECT name FROM vocabulary ORDER BY item")
     owners = _texts(store, "SELECT owner FROM units ORDER BY unit")
-    people = _texts(store, 'SELECT "user" FROM units ORDER BY unit') if sessions else None
+    people = _texts(store, 'SELECT "user" FROM units ORDER BY unit') if by_part else None
     (tokens,) = store.row("SELECT count(*) FROM tokens")
     at_once = min(_OCCURRENCES_AT_ONCE, store.memory // _MEMORY_FOR_EACH)
     bounds = np.linspace(0, len(owners), num=2 + tokens // at_once, dtype=np.int64).tolist()
     parts = []
     for low, high in pairwise(bounds):
-        parts.append(_count_pairs(store, low, high, len(vocabulary)))
+        parts.append(_count_pairs(store, low, high, len(vocabulary), places=places))
         progress(len(parts), len(bounds) - 1)
-    lengths, items, counts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    lengths, items, counts, first = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     indptr = starts_of(lengths)
-    return CompressedRows(indptr, items, counts, vocabulary, owners, people)
+    return CompressedRows(indptr, items, counts, vocabulary, owners, people, first if places else None)
 
 
-def _count_pairs(store: Store, low: int, high: int, vocabulary: int) -> tuple[Ints64, Ints32, Ints32]:
-    """Return the lengths of the rows of some units, their items in order, and the items' counts."""
-    keys = [np.empty(0, np.int64)]  # unit and item in one number, so that one sort orders both
-    for batch in store.batches(_PAIRS.format(low=low, high=high)):
-        unit, item = (np.array(batch.column(name), np.int64) for name in ("unit", "item"))
-        keys.append((unit - low) * vocabulary + item)
+def _count_pairs(
+    store: Store, low: int, high: int, vocabulary: int, *, places: bool
+) -> tuple[Ints64, Ints32, Ints32, Bytes]:
+    """Return the lengths of the rows of some units, their items in order, the items' counts and earliest places."""
+    bits = LAST_PLACE.bit_length() if places else 0
+    keys = [np.empty(0, np.int64)]  # unit, item and place in one number, so that one sort orders all
+    for batch in store.batches(_PAIRS.format(low=low, high=high, place="place" if places else "0")):
+        unit, item, place = (np.array(batch.column(name), np.int64) for name in ("unit", "item", "place"))
+        keys.append(((unit - low) * vocabulary + item << bits) + place)
     ordered = np.concatenate(keys)
     ordered.sort()
-    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
-    units, items = np.divmod(ordered[starts], max(vocabulary, 1))
+    starts = np.flatnonzero(np.diff(ordered >> bits, prepend=-1))
+    units, items = np.divmod(ordered[starts] >> bits, max(vocabulary, 1))
     counts = np.diff(starts, append=len(ordered))
-    return np.bincount(units, minlength=high - low), items.astype(np.int32), counts.astype(np.int32)
+    first = (ordered[starts] & ((1 << bits) - 1)).astype(np.uint8)
+    return np.bincount(units, minlength=high - low), items.astype(np.int32), counts.astype(np.int32), first
 
 
 def _texts(store: Store, sql: str) -> pa.StringArray:

@@ -15,6 +15,7 @@ from incrowd.logs.events import collect_events
 from incrowd.logs.input import Input
 from incrowd.logs.items import (
     WHOLE_QUERIES,
+    WORD_ITEMS,
     CompressedRows,
     compress,
     count_kinds,
@@ -23,11 +24,11 @@ from incrowd.logs.items import (
     words_of,
 )
 from incrowd.logs.tokens import TokenTable
-from incrowd.logs.units import Unit, make_units, parse_unit, queries_by_unit
+from incrowd.logs.units import Unit, find_activity, make_units, parse_unit, queries_by_unit
 from incrowd.logs.weeks import clicks_in, weeks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from incrowd.logs.rejects import Rejects
     from incrowd.logs.store import Store
@@ -94,6 +95,7 @@ class Log(Input):
         bags: bool = True,
         knowledge: Taxonomy | None = None,
         events: bool = False,
+        places: bool = False,
         progress: Progress | None = None,
     ) -> Transactions:
         """Build one row of items for each privacy unit.
@@ -101,8 +103,9 @@ class Log(Input):
         Parameters
         ----------
         unit
-            ``"user"``, or ``"session:GAP"``, as ``"session:30m"``: a pause longer than the gap starts a new row.
-            Baskets have one row for each record.
+            ``"user"``; ``"session:GAP"``, as ``"session:30m"``: a pause longer than the gap starts a new row; ``"query"``: one
+            query event; ``"day"`` or ``"week"``: a person's queries of a day or an ISO week (UTC). Baskets have one row for each
+            record.
         items
             ``"nouns"`` (the nouns of WordNet and the words that it does not know; the default),
             ``"terms"`` (all words but function words), ``"queries"``, ``"concepts"`` (what queries mean), or for
@@ -113,6 +116,8 @@ class Log(Input):
             The tree in which concepts are looked for; WordNet if it is not given.
         events
             Whether to keep every query event too, which some methods need. It takes memory.
+        places
+            Whether to note where in a query each word of a row stands, at the earliest; only words have places.
         progress
             Called with (steps done, steps in all) now and then.
 
@@ -122,20 +127,26 @@ class Log(Input):
             Rows ordered by user id and session (baskets: by line). A unit without items has an empty row.
         """
         chosen = self._check_items(items, events=events)
+        places = places and chosen in WORD_ITEMS
         report = progress or (lambda *_: None)
         wanted = unit if isinstance(unit, Unit) else parse_unit(unit)
         label = self.name_of_unit(wanted)
         counts: dict[str, int] = {}
         if not self.is_baskets:
-            make_units(self.store, wanted)
+            make_units(self.store, wanted, has_times=self.has_times)
             # Finding the words and counting them take about as long.
-            counts["queries"] = self._fill_tokens(wanted, chosen, lambda done: report(done, 2 * self.rows))
+            counts["queries"] = self._fill_tokens(wanted, chosen, report, places=places)
         look_up_words(self.store, lookup_of(chosen, knowledge))
         counts |= count_kinds(self.store)
         rows = compress(
-            self.store, sessions=wanted.gap is not None, progress=lambda n, of: report(of + n, 2 * of)
+            self.store,
+            by_part=wanted.is_part,
+            places=places,
+            progress=lambda n, of: report(of + n, 2 * of),
         )
         made = self._finish(rows, label, chosen, counts, bags=bags)
+        if self.has_times:
+            made = replace(made, activity=find_activity(self.store, wanted))
         if not self.is_baskets:
             weeks = weeks_of(self.store, wanted, len(made)) if self.has_times else None
             made = replace(made, weeks=weeks, has_clicks=clicks_in(self.store))
@@ -152,22 +163,29 @@ class Log(Input):
             raise BadInputError(_NO_QUERIES if self.is_baskets else _NOT_WHOLE)
         return chosen
 
-    def _fill_tokens(self, unit: Unit, items: str, report: Callable[[int], None]) -> int:
+    def _fill_tokens(self, unit: Unit, items: str, report: Progress, *, places: bool) -> int:
         """Write the words (or the whole queries) of every unit; return how many queries there are."""
-        tokens = TokenTable(self.store)
+        tokens = TokenTable(self.store, places=places)
         queries = 0
         for batch in queries_by_unit(self.store, unit, has_times=self.has_times):
             words = words_of(batch.column("query").cast(pa.string()), items)
             tokens.add(np.array(batch.column("unit"), np.int32), words)
             queries += len(batch)
-            report(queries)
+            report(queries, 2 * self.rows)
         return queries
 
     def _finish(
         self, rows: CompressedRows, unit: str, items: str, counts: dict[str, int], *, bags: bool
     ) -> Transactions:
         made = Transactions(
-            rows.indptr, rows.items, rows.counts, rows.vocabulary, rows.owners, unit, people=rows.people
+            rows.indptr,
+            rows.items,
+            rows.counts,
+            rows.vocabulary,
+            rows.owners,
+            unit,
+            people=rows.people,
+            places=rows.places,
         )
         made = made if bags else made.as_sets()
         counts |= {

@@ -13,7 +13,10 @@ from incrowd.core.types import Ints32
 if TYPE_CHECKING:
     from incrowd.logs.store import Store
 
-__all__ = ["TokenTable", "one_word_each", "without_empty_words"]
+__all__ = ["LAST_PLACE", "TokenTable", "one_word_each", "without_empty_words"]
+
+
+LAST_PLACE = 255
 
 
 class TokenTable:
@@ -26,12 +29,16 @@ class TokenTable:
     ----------
     store
         Where the tables are; older ones are replaced.
+    places
+        Whether `tokens` also says where in its list each word stands, from 0 to `LAST_PLACE`, which stands for all beyond too.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, places: bool = False) -> None:
         self._store = store
         self._next_word = 0
-        store.run("CREATE OR REPLACE TABLE tokens (unit INTEGER, word BIGINT)")
+        self._places = places
+        place = ", place UTINYINT" if places else ""
+        store.run(f"CREATE OR REPLACE TABLE tokens (unit INTEGER, word BIGINT{place})")
         store.run("CREATE OR REPLACE TABLE words (word BIGINT, text VARCHAR, occurrences BIGINT)")
 
     def add(self, units: Ints32, words: pa.ListArray) -> None:
@@ -41,9 +48,11 @@ class TokenTable:
         texts = encoded.dictionary
         numbers = np.arange(self._next_word, self._next_word + len(texts))
         lengths = np.diff(np.array(words.offsets))
-        self._store.insert(
-            "tokens", pa.table({"unit": np.repeat(units, lengths), "word": codes + self._next_word})
-        )
+        columns = {"unit": np.repeat(units, lengths), "word": codes + self._next_word}
+        if self._places:
+            within = np.arange(len(codes)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+            columns["place"] = np.minimum(within, LAST_PLACE).astype(np.uint8)
+        self._store.insert("tokens", pa.table(columns))
         occurrences = np.bincount(codes, minlength=len(texts))
         self._store.insert("words", pa.table({"word": numbers, "text": texts, "occurrences": occurrences}))
         self._next_word += len(texts)

@@ -1,11 +1,14 @@
-"""Privacy units: the person or session that each row of the transactions stands for, and its queries."""
+"""Privacy units: the person, or the part of a person's log, that each row of the transactions stands for, and its queries."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
+import numpy as np
+
+from incrowd.core.activity import Activity
 from incrowd.errors import BadInputError, nearest
 
 if TYPE_CHECKING:
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
 
     from incrowd.logs.store import Store
 
-__all__ = ["Unit", "make_units", "parse_unit", "queries_by_unit"]
+__all__ = ["Part", "Unit", "find_activity", "make_units", "parse_unit", "queries_by_unit"]
 
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 _LONGEST_GAP = 3650 * 86_400
@@ -45,41 +48,79 @@ _VISITS = """
         FROM ({events})
     )
 """
-_SESSIONS = """
+
+# Days and weeks are UTC's; weeks begin on Monday, and 1 January 1970 was a Thursday.
+_PLACES = {
+    "query": 'row_number() OVER (PARTITION BY "user" ORDER BY time, query)',
+    "day": 'dense_rank() OVER (PARTITION BY "user" ORDER BY floor(time / 86400))',
+    "week": 'dense_rank() OVER (PARTITION BY "user" ORDER BY floor((time / 86400 + 3) / 7))',
+}
+_VISITS_BY_PLACE = """
+    CREATE OR REPLACE TABLE visits AS SELECT "user", time, query, {place} AS visit FROM ({events})
+"""
+_PARTS = """
     CREATE OR REPLACE TABLE units AS
     SELECT (row_number() OVER (ORDER BY "user", visit) - 1)::INTEGER AS unit,
         "user" || '#' || visit AS owner, "user", visit
     FROM (SELECT DISTINCT "user", visit FROM visits)
 """
-_QUERIES_BY_SESSION = """
+_QUERIES_BY_PART = """
     SELECT unit, query FROM visits JOIN units USING ("user", visit) WHERE query <> ''
 """
+
+_DAYS = """
+    SELECT days FROM units JOIN (
+        SELECT "user" AS person, count(DISTINCT floor(time / 86400)) AS days FROM events GROUP BY "user"
+    ) AS active ON active.person = {owner} ORDER BY unit
+"""
+Part = Literal["query", "day", "week"]
 
 
 @dataclass(frozen=True)
 class Unit:
-    """What a row stands for: a user, or a user's session that ends at a pause longer than `gap` seconds."""
+    """What a row stands for: a user, a user's session that ends at a pause longer than `gap` seconds, or another part of the log."""
 
     gap: int | None = None
+    part: Part | None = None
 
     def __str__(self) -> str:
-        return "user" if self.gap is None else f"session:{self.gap}"
+        return self.kind if self.gap is None else f"session:{self.gap}"
+
+    @property
+    def kind(self) -> str:
+        """What it is called."""
+        return self.part or ("user" if self.gap is None else "session")
+
+    @property
+    def is_part(self) -> bool:
+        """Whether a person may have several rows."""
+        return self.kind != "user"
+
+    @property
+    def needs_times(self) -> bool:
+        """Whether it takes times to tell one row from the next."""
+        return self.kind in {"session", "day", "week"}
 
 
 def parse_unit(text: str) -> Unit:
-    """Read ``"user"`` or ``"session:GAP"``, with a gap like ``30m``, ``1h``, ``90s``, ``1d`` or plain seconds.
+    """Read ``"user"``, ``"query"``, ``"day"``, ``"week"`` or ``"session:GAP"``, with a gap like ``30m``, ``1h``, ``90s``, ``1d`` or plain seconds.
 
     Examples
     --------
     >>> parse_unit("session:30m")
-    Unit(gap=1800)
+    Unit(gap=1800, part=None)
     """
     if text == "user":
         return Unit()
+    for part in get_args(Part):
+        if text == part:
+            return Unit(part=part)
     kind, _, gap = text.partition(":")
     if kind != "session":
-        hint = nearest(kind, ("user", "session"))
-        raise BadInputError(f"unit must be 'user' or 'session:GAP', as session:30m (got '{text}'){hint}")
+        hint = nearest(kind, ("user", "session", *get_args(Part)))
+        raise BadInputError(
+            f"unit must be user, query, day, week or session:GAP, as session:30m (got '{text}'){hint}"
+        )
     match = _GAP.fullmatch(gap)
     if not match:
         raise BadInputError(f"unit needs a gap like session:30m, session:1h or session:90s (got '{text}')")
@@ -89,21 +130,32 @@ def parse_unit(text: str) -> Unit:
     return Unit(seconds)
 
 
-def make_units(store: Store, unit: Unit) -> None:
+def make_units(store: Store, unit: Unit, *, has_times: bool) -> None:
     """Make the table `units` (unit, owner) from the table `events`.
 
-    Units are numbered from 0 by user id (in code point order), then by session. An empty query counts
+    Units are numbered from 0 by user id (in code point order), then by time. An empty query counts
     as activity: it can keep a session open, and its user is a unit.
     """
-    if unit.gap is None:
+    events = _WITH_TIMES if has_times else _WITHOUT_TIMES
+    if not unit.is_part:
         store.run(_USERS)
         return
-    store.run(_VISITS.format(events=_WITH_TIMES, gap=unit.gap))
-    store.run(_SESSIONS)
+    if unit.part is None:
+        store.run(_VISITS.format(events=events, gap=unit.gap))
+    else:
+        store.run(_VISITS_BY_PLACE.format(events=events, place=_PLACES[unit.part]))
+    store.run(_PARTS)
+
+
+def find_activity(store: Store, unit: Unit) -> Activity:
+    """Return on how many days the person of each unit was active, and when the first and the last event were."""
+    first, last = store.row("SELECT coalesce(min(time), 0), coalesce(max(time), 0) FROM events")
+    days = store.table(_DAYS.format(owner='units."user"' if unit.is_part else "units.owner")).column(0)
+    return Activity(np.array(days, dtype=np.int32), first, last)
 
 
 def queries_by_unit(store: Store, unit: Unit, *, has_times: bool) -> Iterator[pa.RecordBatch]:
     """Yield batches of (unit, query) with all queries, in no order."""
-    if unit.gap is not None:
-        return store.batches(_QUERIES_BY_SESSION)
+    if unit.is_part:
+        return store.batches(_QUERIES_BY_PART)
     return store.batches(_QUERIES_BY_USER.format(events=_WITH_TIMES if has_times else _WITHOUT_TIMES))

@@ -14,7 +14,7 @@ import pyarrow as pa
 from incrowd.core.claims import SpeaksOf
 from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.events import QueryEvents
-from incrowd.core.ragged import count_distinct, list_ids, starts_of
+from incrowd.core.ragged import count_distinct, distinct, list_ids, starts_of
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Bools, Ints32, Ints64
 from incrowd.taxonomy.attach import UNRELATED
@@ -90,7 +90,7 @@ def people_below(transactions: Transactions, taxonomy: Taxonomy, person: Ints32)
     """
     leaf = taxonomy.leaves_of(transactions.items)
     whose = person[list_ids(transactions.indptr)].astype(np.int64)
-    owner, node = np.divmod(np.unique(whose * len(taxonomy) + leaf), len(taxonomy))
+    owner, node = np.divmod(distinct(whose * len(taxonomy) + leaf), len(taxonomy))
     follows = owner[1:] == owner[:-1]
     met = _meeting_points(node[:-1][follows], node[1:][follows], taxonomy.parent)
     change = np.bincount(node, minlength=len(taxonomy)) - np.bincount(met, minlength=len(taxonomy))

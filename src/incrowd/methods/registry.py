@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from incrowd.core.claims import Kind
 from incrowd.core.classes import Classes
@@ -25,11 +25,28 @@ from incrowd.methods.mosaic.method import check_mosaic, mosaic
 from incrowd.methods.partition.method import partition
 from incrowd.methods.ssc.method import check_ssc, ssc
 
-__all__ = ["METHODS", "Method", "method_named"]
+__all__ = ["GOALS", "METHODS", "Goal", "Method", "method_named"]
 
 Use = Literal["publishing", "comparison"]
+Question = Literal["words", "queries", "people"]
 COMMON = ("transactions", "taxonomy", "k", "seed", "progress", "people")
 UNSAFE: Mapping[str, Any] = {"verbatim": True, "terms": "verbatim"}  # with these a method promises nothing
+
+
+class Goal(NamedTuple):
+    """A question that a release shall answer, and what answers it unless the owner says otherwise."""
+
+    question: str
+    method: str
+    items: str | None = None
+    """For query logs; None: as the method has it."""
+
+
+GOALS: Mapping[Question, Goal] = {
+    "words": Goal("Which words or items occur, how often, and with which others?", "mosaic"),
+    "queries": Goal("Which whole queries are typed, how often, and with which others?", "mosaic", "queries"),
+    "people": Goal("What are whole people, sessions or baskets like, each as one record?", "flock"),
+}
 
 
 @dataclass(frozen=True)
@@ -46,8 +63,15 @@ class Method:
         Whether its releases are meant to be published, or only to be compared with others.
     check
         Checks values of its own parameters that their types allow; raises `BadInputError`.
+    goal
+        The question that its releases answer best.
     needs_events
         Whether it needs every single query event, not only which items a person has.
+    items, unit
+        What it takes of a query log unless the owner says otherwise (those that need events take concepts); a unit that
+        needs times only where there are any.
+    uses_places
+        Whether its release shows words in the order in which they stand in queries.
     entry_bytes
         Bytes of memory for each item of each record.
     """
@@ -56,7 +80,11 @@ class Method:
     purpose: str
     use: Use = "publishing"
     check: Callable[..., None] | None = None
+    goal: Question = "people"
     needs_events: bool = False
+    items: str = "nouns"
+    unit: str = "user"
+    uses_places: bool = False
     entry_bytes: int = 120
 
     @property
@@ -73,6 +101,11 @@ class Method:
     def is_noisy(self) -> bool:
         """Whether it promises differential privacy: its release holds noisy counts and no records."""
         return self.promise == "differential privacy"
+
+    @property
+    def seed_is_secret(self) -> bool:
+        """Whether its seed stays with the owner: with it, choices that the promise rests on could be foretold."""
+        return self.promise == "k-anonymous tiles"
 
     @cached_property
     def parameters(self) -> dict[str, inspect.Parameter]:
@@ -116,6 +149,7 @@ class Method:
         return {
             "name": self.name,
             "use": self.use,
+            "goal": self.goal,
             "purpose": self.purpose,
             "promise": "; ".join([self.promise, *without]),
             "summary": (inspect.getdoc(self.run) or "").partition("\n")[0],
@@ -128,6 +162,10 @@ _ALL = (
         mosaic,
         "Which items occur, how often and with which others: exact, and of no one in particular.",
         check=check_mosaic,
+        goal="words",
+        items="terms",
+        unit="session:30m",
+        uses_places=True,
         entry_bytes=150,
     ),
     Method(
@@ -135,42 +173,56 @@ _ALL = (
     ),
     Method(partition, "Quick records of large data; simple to explain.", entry_bytes=85),
     Method(clump, "Records of some thousand users whose words are grouped by meaning.", check=check_clump),
-    Method(ssc, "Frequent terms and patterns, published as terms that people really had.", check=check_ssc),
+    Method(
+        ssc,
+        "Frequent terms and patterns, published as terms that people really had.",
+        check=check_ssc,
+        goal="words",
+    ),
     Method(
         microaggregation,
         "Real queries that stand for the interests of each group.",
         check=check_microaggregation,
+        goal="queries",
         needs_events=True,
     ),
     Method(
         navarro,
         "Shows what groups by spelling, time and clicks would publish.",
         "comparison",
+        goal="queries",
         needs_events=True,
     ),
     Method(
         erola,
         "Shows what groups by categories of single words would publish.",
         "comparison",
+        goal="queries",
         needs_events=True,
     ),
     Method(
         plain,
         "Shows what microaggregation gains by knowing what queries mean.",
         "comparison",
+        goal="queries",
         needs_events=True,
     ),
     Method(
         korolova,
         "A list of common queries with noisy counts, and nothing about single people.",
         check=check_korolova,
+        goal="queries",
         needs_events=True,
     ),
     Method(
-        poblete, "Shows what removing queries by their clicks leaves behind.", "comparison", needs_events=True
+        poblete,
+        "Shows what removing queries by their clicks leaves behind.",
+        "comparison",
+        goal="queries",
+        needs_events=True,
     ),
     Method(apriori, "Records of people of whom an attacker knows at most m items.", check=check_apriori),
-    Method(suppress, "Shows what removing rare items alone leaves behind.", "comparison"),
+    Method(suppress, "Shows what removing rare items alone leaves behind.", "comparison", goal="words"),
 )
 METHODS: Mapping[str, Method] = {method.name: method for method in _ALL}
 

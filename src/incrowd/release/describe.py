@@ -13,6 +13,7 @@ from incrowd.core.rounding import at_least, four_digits
 from incrowd.core.transactions import Transactions
 from incrowd.metrics import Bound, Losses, Utility
 from incrowd.metrics.use import Use
+from incrowd.release.files.heading import NO_HEADING, Heading
 from incrowd.release.files.manifest import (
     RELEASE_FORMAT,
     Bin,
@@ -53,10 +54,14 @@ def manifest_of(
     counts: PublishedCounts,
     figures: Mapping[str, Any],
     text_forms: Sequence[str] = (),
+    *,
+    heading: Heading = NO_HEADING,
 ) -> Manifest:
     """Return what a release of records says of itself."""
     return Manifest(
         format=RELEASE_FORMAT,
+        title=heading.title,
+        date=heading.date,
         versions=Versions.here(),
         files=files_with(text_forms),
         method=settings.method,

@@ -17,13 +17,14 @@ from incrowd.auditing.owners import Originals
 from incrowd.auditing.result import Audit
 from incrowd.core.claims import Claim
 from incrowd.core.classes import WITHHELD, Classes
-from incrowd.core.ragged import count_distinct
+from incrowd.core.ragged import count_distinct, starts_of
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Progress
 from incrowd.metrics import Bound, Losses, Utility, bound_of, measure_losses, measure_utility
 from incrowd.metrics.use import Use, use_of_classes
 from incrowd.release.describe import Counts
 from incrowd.release.files.digest import Digest, digest_of_table
+from incrowd.release.files.heading import NO_HEADING, Heading
 from incrowd.release.files.manifest import Bin, Manifest
 from incrowd.release.files.nodes import PublishedNodes
 from incrowd.release.files.noisy_list import ListParameters, NoisyList, write_list
@@ -31,6 +32,7 @@ from incrowd.release.files.records import RECORDS_SCHEMA, Record
 from incrowd.release.lengths import lengths_of
 from incrowd.release.publication import RecordsPublication
 from incrowd.release.rows import Entries, Records, entries_of, published_taxonomy, records_of
+from incrowd.release.shares import Shares
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["Release"]
@@ -147,6 +149,19 @@ class Release(RecordsPublication):
         """How many different people the withheld records belong to."""
         return len(np.unique(self.transactions.person[self.classes.of_row == WITHHELD]))
 
+    @property
+    def shares(self) -> Shares | None:
+        """Who got which record; None where records are no one's. Private."""
+        classes = self.classes
+        if self.is_list or classes.copies is not None:
+            return None
+        shown = classes.of_row != WITHHELD
+        labels = list(zip(self.entries.labels.to_pylist(), self.entries.exact.tolist(), strict=True))
+        held = classes.of_row[shown].astype(np.int64)
+        counts, other = classes.counts.tolist(), classes.stands_for
+        stands_for = None if other is None else (other.start, other.nodes)
+        return Shares(starts_of(shown), held, classes.start, classes.nodes, labels, counts, stands_for)
+
     def table(self) -> pa.Table:
         """Return what is published as an Arrow table: the records, or the list."""
         if self.is_list:
@@ -164,9 +179,9 @@ class Release(RecordsPublication):
         own = {name: self.parameters[name] for name in ("d", "eps", "delta")}
         return ListParameters(**own, unit="user" if self.transactions.unit == "user" else "record")
 
-    def manifest(self, text_forms: Sequence[str] = ()) -> Manifest:
+    def manifest(self, text_forms: Sequence[str] = (), heading: Heading = NO_HEADING) -> Manifest:
         """Return what a release of records says of itself."""
-        return self.manifest_with(self.digest, text_forms)
+        return self.manifest_with(self.digest, text_forms, heading)
 
     @property
     def originals(self) -> Originals:
@@ -192,11 +207,11 @@ class Release(RecordsPublication):
         if not self.is_list:
             super()._measure()
 
-    def _write_files(self, draft: Path, text_forms: Sequence[str]) -> None:
+    def _write_files(self, draft: Path, text_forms: Sequence[str], heading: Heading) -> None:
         if self.is_list:
-            write_list(draft, self.list_parameters, self.noisy_list)
+            write_list(draft, self.list_parameters, self.noisy_list, heading)
         else:
-            super()._write_files(draft, text_forms)
+            super()._write_files(draft, text_forms, heading)
 
     def _audit(self, draft: Path, progress: Progress | None) -> Audit:
         return audit(draft) if self.is_list else super()._audit(draft, progress)

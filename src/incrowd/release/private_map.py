@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incrowd.core.atomic import check_free, private_file
+from incrowd.core.claims import PARTS
 from incrowd.errors import BadInputError
 from incrowd.release.files.parts import part_files
 
@@ -56,14 +57,14 @@ class PrivateMap(NamedTuple):
         return self.notes.get(RECORDS) == records_digest(directory)
 
     def people(self, unit: str) -> list[str] | None:
-        """Return the person behind each row as the map has it: of a session, the user before its number.
+        """Return the person behind each row as the map has it: of a session or the like, the user before its number.
 
         None if the map gives a row no owner, or several.
         """
         rows = sorted((row, owner) for owner, row in self.row_of_owner.items())
         if [row for row, _ in rows] != list(range(len(rows))):
             return None
-        return [owner.rpartition("#")[0] if unit == "session" else owner for _, owner in rows]
+        return [owner.rpartition("#")[0] if unit in PARTS else owner for _, owner in rows]
 
 
 def notes_with(notes: Mapping[str, str], renamed: Mapping[str, str], draft: Path) -> dict[str, str]:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -36,15 +36,27 @@ from incrowd.release.describe import (
 )
 from incrowd.release.files.digest import Digest
 from incrowd.release.files.exports import check_forms, text_of
+from incrowd.release.files.heading import NO_HEADING, Heading
 from incrowd.release.files.manifest import Bin, Manifest, format_of
 from incrowd.release.files.names import RELEASE_FILES
 from incrowd.release.files.nodes import PublishedNodes, levels_of
 from incrowd.release.files.page import render_report
 from incrowd.release.files.records import Label, Record
 from incrowd.release.private_map import check_map, is_map, notes_with, write_map
+from incrowd.release.private_report import Known, check_apart, check_report, is_report, write_report
+from incrowd.release.shares import Shares
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["Publication", "RecordsPublication", "check_out", "is_release"]
+
+
+class PrivateFile(NamedTuple):
+    """A file that is written with a release, for its owner alone: where, what it must not be or replace, and who writes it."""
+
+    path: Path
+    check: Callable[..., None]
+    is_ours: Callable[[Path], bool]
+    write: Callable[[Path, Path], None]
 
 
 class Publication(ABC):
@@ -104,7 +116,9 @@ class Publication(ABC):
         *,
         force: bool = False,
         text_forms: Sequence[str] = (),
+        heading: Heading = NO_HEADING,
         private_map: str | Path | None = None,
+        private_report: str | Path | None = None,
         map_notes: Mapping[str, str] | None = None,
         step: Callable[[str], None] = lambda _: None,
         progress: Progress | None = None,
@@ -119,8 +133,12 @@ class Publication(ABC):
             Replace a release that is there already (and nothing else).
         text_forms
             Any of ``jsonl``, ``csv``, ``dat``, beside Parquet.
+        heading
+            What the publisher calls the release.
         private_map
             Where to write which owner got which row (mode 0600). Never publish that file.
+        private_report
+            Where to write a page of originals beside what is published of them (mode 0600). Never publish that file.
         map_notes
             What an auditor needs to read the originals again; kept in the map only.
         step
@@ -134,40 +152,73 @@ class Publication(ABC):
             The audit does not confirm the claim; nothing was published.
         """
         path = Path(path)
-        check_forms(text_forms)
-        check_out(path, force=force)
-        if private_map is not None:
-            check_map(Path(private_map), path, force=force)
-        if self.is_list and (text_forms or private_map is not None):
-            raise BadInputError(
-                f"method {self.method} publishes a list and no one's records: drop --write and --private-map"
-            )
-        finals = [(path, is_release if force else None)]
-        if private_map is not None:
-            finals.insert(0, (Path(private_map), is_map if force else None))
-        with atomic_writes(finals) as (*map_draft, draft):
+        private = self._private_files(private_map, private_report, map_notes or {})
+        self._check_places(path, private, text_forms, force=force)
+        finals = [(path, is_release), *((one.path, one.is_ours) for one in private)][::-1]
+        with atomic_writes([(name, ours if force else None) for name, ours in finals]) as (*files, draft):
             draft.mkdir()
             step("measure")
             self._measure()
             step("write")
-            self._write_files(draft, text_forms)
+            self._write_files(draft, text_forms, heading)
             step("audit")
             result = self._audited(draft, progress)
             step("write")
-            for file in map_draft:
-                self._write_map(file, map_notes or {}, draft)
+            for one, file in zip(private[::-1], files, strict=True):
+                one.write(file, draft)
         return result
+
+    def _private_files(
+        self, map_to: str | Path | None, report_to: str | Path | None, notes: Mapping[str, str]
+    ) -> list[PrivateFile]:
+        """Return the files that are written with the release, for its owner alone."""
+        files = []
+        if map_to is not None:
+            write_map = partial(self._write_map, notes=notes)
+            files.append(PrivateFile(Path(map_to), check_map, is_map, write_map))
+        if report_to is not None:
+            files.append(PrivateFile(Path(report_to), check_report, is_report, self._write_report))
+        return files
+
+    def _check_places(
+        self, path: Path, private: Sequence[PrivateFile], text_forms: Sequence[str], *, force: bool
+    ) -> None:
+        """Refuse what cannot be written, before anything is."""
+        check_forms(text_forms)
+        check_out(path, force=force)
+        for one in private:
+            one.check(one.path, path, force=force)
+        check_apart([one.path for one in private])
+        if self.is_list and (text_forms or private):
+            raise BadInputError(
+                f"method {self.method} publishes a list and no one's records: drop --write, --private-map and --private-report"
+            )
+
+    @property
+    def shares(self) -> Shares | None:
+        """Who got what; None where that is not known in this process, or nobody's. Private."""
+        return None
+
+    def _write_report(self, file: Path, draft: Path) -> None:  # noqa: ARG002 - as the map is written
+        """Write originals beside what is published of them."""
+        shares = self.shares
+        if shares is None:
+            raise BadInputError(
+                f"what method {self.method} publishes is not known person by person here: drop --private-report"
+            )
+        known = Known(self.transactions, self.taxonomy, shares)
+        write_report(file, known, self.account, int(self.parameters["seed"]))
 
     def _measure(self) -> None:
         """Measure before anything is written, so that writing is not charged for it."""
         _ = self.counts, self.measures
 
     @abstractmethod
-    def _write_files(self, draft: Path, text_forms: Sequence[str]) -> None:
+    def _write_files(self, draft: Path, text_forms: Sequence[str], heading: Heading) -> None:
         """Write all files of the release."""
 
     @abstractmethod
-    def _write_map(self, file: Path, notes: Mapping[str, str], draft: Path) -> None:
+    def _write_map(self, file: Path, draft: Path, notes: Mapping[str, str]) -> None:
         """Write who got what of the release in `draft`."""
 
     @abstractmethod
@@ -275,20 +326,22 @@ class RecordsPublication(Publication):
             self.lengths,
         )
 
-    def manifest_with(self, digest: Digest, text_forms: Sequence[str] = ()) -> Manifest:
+    def manifest_with(
+        self, digest: Digest, text_forms: Sequence[str] = (), heading: Heading = NO_HEADING
+    ) -> Manifest:
         """Return what a release of records says of itself, given its records in sums."""
         length, level = digest.means(self.levels)
         counts = published_counts(self.counts, self.claim, length, level, silent_people=self.silent_people)
-        return manifest_of(self.settings, self.claim, counts, self.figures, text_forms)
+        return manifest_of(self.settings, self.claim, counts, self.figures, text_forms, heading=heading)
 
     def _measure(self) -> None:
         """Measure before anything is written, so that writing is not charged for it."""
         _ = self.counts, self.measures, self.lengths
 
-    def _write_files(self, draft: Path, text_forms: Sequence[str]) -> None:
+    def _write_files(self, draft: Path, text_forms: Sequence[str], heading: Heading) -> None:
         """Write all files of a release of records."""
         digest = self.write_records(draft / "records.parquet")
-        manifest = self.manifest_with(digest, text_forms)
+        manifest = self.manifest_with(digest, text_forms, heading)
         write_taxonomy(draft / "taxonomy.parquet", self.published_taxonomy)
         for form in dict.fromkeys(text_forms):
             with (draft / f"records.{form}").open("w", encoding="utf-8", newline="") as out:
@@ -297,7 +350,7 @@ class RecordsPublication(Publication):
         (draft / "manifest.json").write_text(manifest.text(), encoding="utf-8")
         (draft / "report.html").write_text(render_report(manifest, digest, self.levels), encoding="utf-8")
 
-    def _write_map(self, file: Path, notes: Mapping[str, str], draft: Path) -> None:
+    def _write_map(self, file: Path, draft: Path, notes: Mapping[str, str]) -> None:
         """Write which owner got which row."""
         write_map(file, self.owners(), notes_with(notes, self.named.renamed, draft))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +21,37 @@ from incrowd.core.ragged import list_ids
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints64, Progress
-from incrowd.errors import BadInputError
 from incrowd.metrics.use import Use, use_of_tiles
 from incrowd.release.describe import Counts
+from incrowd.release.files.heading import NO_HEADING, Heading
 from incrowd.release.files.manifest import UseFigures
 from incrowd.release.files.nodes import PublishedNodes, above, published_nodes, taxonomy_table
+from incrowd.release.files.records import Label
+from incrowd.release.files.tile_exports import tile_text
+from incrowd.release.files.tile_page import tile_page
 from incrowd.release.files.tiles import (
     Tile,
     TileCounts,
     TileManifest,
     tile_manifest,
-    tile_page,
     tile_rows,
     write_tiles,
 )
 from incrowd.release.private_map import notes_with, write_map
 from incrowd.release.publication import Publication
+from incrowd.release.shares import Shares
+from incrowd.release.tile_order import agreed_ranks
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["TileRelease"]
+
+
+def _tile(labels: list[Label], ranks: list[int], people: int, units: int) -> Tile:
+    """Return a tile with its labels sorted, and their order where it is another and not -1."""
+    by_label = sorted(zip(labels, ranks, strict=True))
+    order = tuple(sorted(range(len(labels)), key=lambda place: by_label[place][1]))
+    is_other = ranks[0] >= 0 and order != tuple(range(len(labels)))
+    return Tile(tuple(label for label, _ in by_label), people, units, order if is_other else ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,11 +96,12 @@ class TileRelease(Publication):
                 strict=True,
             )
         )
-        bounds = self.tiles.start.tolist()
-        people, units = self.tiles.people.tolist(), self.tiles.units.tolist()
+        ranks = agreed_ranks(self.tiles, self.transactions, self.taxonomy).tolist()
+        bounds = list(pairwise(self.tiles.start.tolist()))
+        numbers = zip(bounds, self.tiles.people.tolist(), self.tiles.units.tolist(), strict=True)
         made = [
-            Tile(tuple(sorted(labels[bounds[t] : bounds[t + 1]])), people[t], units[t])
-            for t in range(len(people))
+            _tile(labels[first:stop], ranks[first:stop], people, units)
+            for (first, stop), people, units in numbers
         ]
         order = sorted(range(len(made)), key=lambda t: made[t].labels)
         places = np.empty(len(made), dtype=np.int64)
@@ -140,16 +154,28 @@ class TileRelease(Publication):
             *self.notes,
         )
 
-    @property
-    def manifest(self) -> TileManifest:
-        """What the release says of itself."""
-        return tile_manifest(self.settings, self.claim, TileCounts.of(self.published), self.use_figures)
+    def manifest(self, heading: Heading = NO_HEADING, text_forms: Sequence[str] = ()) -> TileManifest:
+        """Return what the release says of itself."""
+        counts = TileCounts.of(self.published)
+        return tile_manifest(
+            self.settings, self.claim, counts, self.use_figures, heading=heading, text_forms=text_forms
+        )
 
     @property
     def originals(self) -> TileOriginals:
         """What the audit holds the written tiles against."""
         tiles, places = self.tiles, self._in_order[1]
-        return TileOriginals(self.transactions, self.taxonomy, tiles.held_start, places[tiles.held])
+        seed = self.parameters["seed"]
+        return TileOriginals(self.transactions, self.taxonomy, tiles.held_start, places[tiles.held], seed)
+
+    @property
+    def shares(self) -> Shares:
+        """Who holds which tiles. Private."""
+        tiles, place = self.tiles, self.named.places(self.tiles.nodes)
+        texts = self.named.labels.take(pa.array(place)).to_pylist()
+        labels = list(zip(texts, self.named.exact[place].tolist(), strict=True))
+        held = tiles.held.astype(np.int64)
+        return Shares(tiles.held_start, held, tiles.start, tiles.nodes, labels, [1] * len(labels))
 
     def table(self) -> pa.Table:
         """Return what is published as an Arrow table."""
@@ -161,11 +187,12 @@ class TileRelease(Publication):
         rows = list_ids(tiles.held_start)
         yield self.transactions.owners.take(pa.array(rows)), pa.array(places[tiles.held], pa.int64())
 
-    def _write_files(self, draft: Path, text_forms: Sequence[str]) -> None:
+    def _write_files(self, draft: Path, text_forms: Sequence[str], heading: Heading) -> None:
         """Write all files of a release of tiles."""
-        if text_forms:
-            raise BadInputError("a release of tiles has no text forms yet: drop --write")
-        manifest = self.manifest
+        manifest = self.manifest(heading, text_forms)
+        for form in dict.fromkeys(text_forms):
+            with (draft / f"tiles.{form}").open("w", encoding="utf-8", newline="") as out:
+                out.writelines(tile_text(form, self.published))
         write_tiles(draft / "tiles.parquet", self.published)
         write_taxonomy(
             draft / "taxonomy.parquet", taxonomy_table(self.named, above(self.named, self.tiles.nodes))
@@ -173,7 +200,7 @@ class TileRelease(Publication):
         (draft / "manifest.json").write_text(manifest.text(), encoding="utf-8")
         (draft / "report.html").write_text(tile_page(manifest, self.published), encoding="utf-8")
 
-    def _write_map(self, file: Path, notes: Mapping[str, str], draft: Path) -> None:
+    def _write_map(self, file: Path, draft: Path, notes: Mapping[str, str]) -> None:
         """Write which owner holds which tiles."""
         write_map(file, self.owners(), notes_with(notes, self.named.renamed, draft))
 

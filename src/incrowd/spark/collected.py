@@ -1,10 +1,11 @@
 """Rows and published records of a cluster, brought to the driver where they are few enough for one process.
 
-What is measured on them is measured by the local engine's own functions, and is the same.
+What is measured on them, or made of them, is measured and made by the local engine's own functions, and is the same.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -14,15 +15,19 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from incrowd.core.classes import WITHHELD, Classes
-from incrowd.core.ragged import list_ids, take_lists
+from incrowd.core.ragged import starts_of, take_lists
 from incrowd.core.transactions import Transactions
+from incrowd.core.types import Ints64
 from incrowd.spark.bags import rows_of
+from incrowd.spark.transactions import Gathered
+from incrowd.spark.work import Work
+from incrowd.taxonomy import Attached
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["MOST_ENTRIES", "Collected", "collect"]
+__all__ = ["MOST_ENTRIES", "Collected", "collect", "collect_units"]
 
 MOST_ENTRIES = 5_000_000
-"""How many items of rows, copies not counted, the driver takes at most."""
+"""How many items of rows, copies not counted, the driver takes at most to measure them."""
 
 
 class Collected(NamedTuple):
@@ -48,21 +53,54 @@ def collect(
     """
     if rows.agg(f.sum(f.size("leaf"))).collect()[0][0] > MOST_ENTRIES:
         return None
-    own, said = (frame.orderBy("row").toArrow().combine_chunks() for frame in (rows, published))
+    own, said = (frame.toArrow().combine_chunks() for frame in (rows, published.orderBy("row")))
     return Collected(_transactions(own, taxonomy, empty, number), _classes(said, number))
 
 
+def collect_units(work: Work, gathered: Gathered, attached: Attached) -> Transactions:
+    """Return all units in this process, in the order in which the local engine has them.
+
+    Parameters
+    ----------
+    work
+        The cluster, on which :func:`incrowd.spark.transactions.place_rows` has written the rows.
+    gathered, attached
+        Who has which items, and the tree with transactions that have its vocabulary and no rows.
+    """
+    number = gathered.summary["units"]
+    own = work.here("rows", ["row", "leaf", "times"]).combine_chunks()
+    bags = _transactions(own, attached.taxonomy, attached.transactions, number)
+    del own  # the names take as much again
+    names = [name for name in ("owner", "user") if name in gathered.units.columns]
+    work.settle(gathered.units.select("row", *names), "owners")
+    named = work.here("owners", ["row", *names])
+    owners, *people = (_in_place(named[name], np.array(named["row"]), number) for name in names)
+    return replace(bags, owners=owners, people=people[0] if people else None)
+
+
+def _in_place(names: pa.ChunkedArray, row: Ints64, rows: int) -> pa.Array:
+    """Return the names of rows in their order; null where a row has none."""
+    place = np.full(rows, -1, dtype=np.int64)
+    place[row] = np.arange(len(row))
+    return names.combine_chunks().take(pa.array(place, mask=place < 0))
+
+
 def _transactions(own: pa.Table, taxonomy: Taxonomy, empty: Transactions, rows: int) -> Transactions:
-    """Return the rows with an item in place of each leaf: which of several on one leaf makes no difference."""
+    """Return the rows, in their order, with an item in place of each leaf: which of several on one leaf makes no difference."""
     assert taxonomy.item_leaf is not None  # noqa: S101 - the tree is attached to the items
     item_of_leaf = np.zeros(taxonomy.leaf_count, dtype=np.int32)
     item_of_leaf[taxonomy.item_leaf] = np.arange(len(taxonomy.item_leaf), dtype=np.int32)
     bags = rows_of(own["leaf"].chunk(0), own["times"].chunk(0))
-    row, item = np.array(own["row"])[list_ids(bags.start)], item_of_leaf[bags.leaf]
-    order = np.lexsort((item, row))
-    indptr = np.searchsorted(row, np.arange(rows + 1)).astype(np.int64)
-    owners = pa.nulls(rows, pa.string())
-    return Transactions(indptr, item[order], bags.times[order], empty.vocabulary, owners)
+    row, item = np.repeat(np.array(own["row"]), np.diff(bags.start)), item_of_leaf[bags.leaf]
+    order = np.argsort(row * len(empty.vocabulary) + item)
+    indptr = starts_of(np.bincount(row, minlength=rows))
+    return replace(
+        empty,
+        indptr=indptr,
+        items=item[order],
+        counts=bags.times[order],
+        owners=pa.nulls(rows, pa.string()),
+    )
 
 
 def _classes(said: pa.Table, rows: int) -> Classes:

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
 from incrowd.core.atomic import working_beside
 from incrowd.core.classes import check_enough
+from incrowd.core.memory import Sizes, check_memory, parse_memory
 from incrowd.errors import BadInputError
 from incrowd.jobs.anonymize import counted_by
 from incrowd.jobs.clock import Clock, ProgressListener
 from incrowd.jobs.data import attach_items, check_left, knowledge_for, rejects_named
-from incrowd.jobs.run import Made, Outcome, choices, run_on
-from incrowd.jobs.spec import Job, Options, read_job
+from incrowd.jobs.run import Made, Outcome, anonymized, choices, load_all, run_on
+from incrowd.jobs.spec import Job, Options, read_job, settled
 from incrowd.kernels.arrays import tree_arrays
+from incrowd.logs import Unit
 from incrowd.logs.formats.encoding import UTF8
+from incrowd.release.publication import Publication
+from incrowd.spark.collected import collect_units
 from incrowd.spark.flock.method import check_shard, flock_on_spark
 from incrowd.spark.partition.method import partition_on_spark
 from incrowd.spark.people import WithPeople, with_people_on_spark
@@ -28,10 +33,22 @@ from incrowd.spark.transactions import Gathered, gather, place_rows
 from incrowd.spark.work import SHARD, Work
 from incrowd.taxonomy import Attached, Taxonomy
 
-__all__ = ["METHODS", "run_spark_job"]
+__all__ = ["METHODS", "ON_DRIVER", "run_spark_job"]
 
 SHARD_SETTING = "spark.incrowd.shard"
 METHODS: Mapping[str, Callable[..., DataFrame]] = {"flock": flock_on_spark, "partition": partition_on_spark}
+"""Methods that group on the cluster."""
+ON_DRIVER = ("mosaic",)
+"""Methods that the driver runs, on units that the cluster has made: each choice depends on the one before, for all units."""
+
+
+class Placed(NamedTuple):
+    """The units on the taxonomy: who has which items, the tree, the rows in its leaves, and how many of them hold anything."""
+
+    gathered: Gathered
+    attached: Attached
+    rows: DataFrame
+    filled: int
 
 
 def run_spark_job(
@@ -71,12 +88,16 @@ def run_spark_job(
 def _check(job: Job) -> None:
     """Refuse what does not work on a cluster, before anything is read."""
     local = {
-        f"method {job.method.name}": job.method.name not in METHODS,
+        f"method {job.method.name}": job.method.name not in (*METHODS, *ON_DRIVER),
+        "--series": job.options.series is not None,
+        f"--unit {job.unit}": job.unit is not None and job.unit.part is not None,
         f"--encoding {job.options.encoding}": job.encoding != UTF8,
+        "--private-report": job.options.private_report is not None,
     }
     for what, is_local in local.items():
         if is_local:
             raise BadInputError(f"{what} is for the local engine only: use --engine local")
+    parse_memory(job.options.memory)
 
 
 def _shard(setting: str | None) -> int:
@@ -102,34 +123,54 @@ def _engine(spark: SparkSession, source: str, shard: int, job: Job, clock: Clock
             columns=job.columns,
             keep_rejected=job.options.keep_rejected,
         )
+        job = settled(job, reading)
         with rejects_named(job, reading):
-            if job.options.private_map is not None and reading.is_baskets and len(reading.found.files) > 1:
-                raise BadInputError(
-                    "the private map of baskets names each by its line number: give one file, or drop --private-map"
-                )
-            gathered, attached, rows, filled = _placed(job, work, clock, reading)
-        clock.step("anonymize")
-        tree, own = attached.taxonomy, job.setting.parameters
-        found = _grouped(job, work, rows, tree, shard)
-        release = SparkRelease(
-            job.method.name,
-            {
-                "k": job.k,
-                "seed": job.options.seed,
-                **own,
-                **choices(job, reading.kind_of_items(job.items), tree),
-            },
-            attached.transactions,
-            tree,
-            work,
-            gathered,
-            rows,
-            filled,
-            work.settle(found.published, "published"),
-            "people" if job.counts_people else "records",
-            found.notes,
+            _check_map(job, reading)
+            placed = _placed(job, work, clock, reading)
+        items = reading.kind_of_items(job.items)
+        if job.method.name in ON_DRIVER:
+            release = _made_here(job, work, clock, placed, items)
+        else:
+            clock.step("anonymize")
+            release = _made_there(job, work, placed, items, shard)
+        attached, summary = placed.attached, placed.gathered.summary
+        yield Made(release, attached.listed, attached.unlisted, reading, summary, job.chosen)
+
+
+def _check_map(job: Job, reading: Reading) -> None:
+    """Refuse a private map that could not say which basket is which."""
+    if job.options.private_map is not None and reading.is_baskets and len(reading.found.files) > 1:
+        raise BadInputError(
+            "the private map of baskets names each by its line number: give one file, or drop --private-map"
         )
-        yield Made(release, attached.listed, attached.unlisted, reading, gathered.summary)
+
+
+def _made_here(job: Job, work: Work, clock: Clock, placed: Placed, items: str) -> Publication:
+    """Bring the units to this process, and go on as the local engine does."""
+    attached = placed.attached
+    attached = attached._replace(transactions=collect_units(work, placed.gathered, attached))
+    load_all([job], clock)
+    clock.step("anonymize")
+    return anonymized(job, items, attached, clock.listener.reading)
+
+
+def _made_there(job: Job, work: Work, placed: Placed, items: str, shard: int) -> SparkRelease:
+    """Run the method on the cluster."""
+    tree = placed.attached.taxonomy
+    found = _grouped(job, work, placed.rows, tree, shard)
+    return SparkRelease(
+        job.method.name,
+        {"k": job.k, "seed": job.seed, **job.setting.parameters, **choices(job, items, tree)},
+        placed.attached.transactions,
+        tree,
+        work,
+        placed.gathered,
+        placed.rows,
+        placed.filled,
+        work.settle(found.published, "published"),
+        "people" if job.counts_people else "records",
+        found.notes,
+    )
 
 
 def _grouped(job: Job, work: Work, rows: DataFrame, tree: Taxonomy, shard: int) -> WithPeople:
@@ -141,14 +182,14 @@ def _grouped(job: Job, work: Work, rows: DataFrame, tree: Taxonomy, shard: int) 
     return with_people_on_spark(work.settle(made, "grouped"), rows, tree, k=job.k, shard=shard, work=work)
 
 
-def _placed(
-    job: Job, work: Work, clock: Clock, reading: Reading
-) -> tuple[Gathered, Attached, DataFrame, int]:
+def _placed(job: Job, work: Work, clock: Clock, reading: Reading) -> Placed:
     """Build the transactions and place them on the taxonomy; refuse if k records, or people who have one, are not left."""
     clock.step("items")
     items = reading.kind_of_items(job.items)
     knowledge = knowledge_for(job, items)
-    gathered = gather(work, reading, job.unit, items, knowledge, bags=not job.options.sets)
+    gathered = gather(work, reading, job.unit or Unit(), items, knowledge, bags=not job.options.sets)
+    if job.method.name in ON_DRIVER:
+        _check_driver(job, gathered)
     check_left(reading, gathered.summary)
     clock.step("taxonomy")
     attached = attach_items(job, items, gathered.without_rows)
@@ -158,4 +199,10 @@ def _placed(
     if job.k is not None:
         found = rows.select("person").distinct().count() if job.counts_people else filled
         check_enough(job.k, found, by_people=job.counts_people)
-    return gathered, attached, rows, filled
+    return Placed(gathered, attached, rows, filled)
+
+
+def _check_driver(job: Job, gathered: Gathered) -> None:
+    """Refuse units that would take more memory than the driver may, before they are brought there."""
+    sizes = Sizes(gathered.summary["units"], gathered.entries, gathered.vocabulary)
+    check_memory(sizes, f"{job.method.name} on the driver", job.method.entry_bytes, job.options.memory)

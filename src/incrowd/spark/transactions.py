@@ -39,11 +39,13 @@ class Gathered:
         `key` (the owner, or the number of a basket), `name` of an item, `times`.
     units
         `owner` and `row` of every unit, and the `person` behind it as a number: of sessions the row of the person's first,
-        otherwise the row. Users and sessions with nothing left are there too; baskets are not.
+        otherwise the row. Users and sessions with nothing left are there too; baskets are not. Sessions have the `user`, too.
     unit
         What a row stands for, as a manifest names it.
     vocabulary
         The items' names, sorted by code point.
+    entries
+        How many items all units have, copies not counted.
     summary, account
         What was counted, and the same in words; see :meth:`incrowd.logs.input.Input.summed_up`.
     """
@@ -52,6 +54,7 @@ class Gathered:
     units: DataFrame
     unit: str
     vocabulary: pa.Array
+    entries: int
     summary: Mapping[str, int]
     account: tuple[str, ...]
 
@@ -97,7 +100,7 @@ def gather(
     vocabulary = _vocabulary(meanings)
     for step in ("queries", "pairs", "meanings"):
         work.forget(step)
-    occurrences, filled = bag.agg(f.sum("times"), f.countDistinct("key")).collect()[0]
+    occurrences, entries, filled = bag.agg(f.sum("times"), f.count("*"), f.countDistinct("key")).collect()[0]
     counts |= {
         "units": records,
         "items": len(vocabulary),
@@ -105,7 +108,7 @@ def gather(
         "empty": records - filled,
     }
     summary, account = reading.summed_up(name, items, counts)
-    return Gathered(bag, units, name, vocabulary, summary, account)
+    return Gathered(bag, units, name, vocabulary, entries, summary, account)
 
 
 def _baskets(reading: Reading) -> DataFrame:
@@ -139,7 +142,8 @@ def _units(work: Work, events: DataFrame) -> DataFrame:
     sessions = events.select(f.struct("user", "visit", "key").alias("session")).distinct()
     numbered = work.numbered(sessions, "session", "units", "row")
     person = f.min("row").over(Window.partitionBy("session.user")).alias("person")
-    return work.settle(numbered.select(f.col("session.key").alias("owner"), "row", person), "sessions")
+    named = numbered.select(f.col("session.key").alias("owner"), "row", person, "session.user")
+    return work.settle(named, "sessions")
 
 
 def _words(batches: Iterable[pa.RecordBatch], *, items: str) -> Iterator[pa.RecordBatch]:

@@ -57,6 +57,14 @@ class Work(NamedTuple):
         pq.write_table(table, path)
         return self.spark.read.parquet(address(path))
 
+    def here(self, name: str, columns: list[str]) -> pa.Table:
+        """Return some columns of a step in this process, in no order.
+
+        The files are read where they lie: what Spark hands over itself may not be larger than ``spark.driver.maxResultSize``.
+        """
+        files = sorted((self.directory / name).glob("*.parquet"))
+        return pa.concat_tables(pq.ParquetFile(file).read(columns) for file in files)
+
     def forget(self, name: str) -> None:
         """Remove the files of a step that is no longer needed."""
         shutil.rmtree(self.directory / name, ignore_errors=True)

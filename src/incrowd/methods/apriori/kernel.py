@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from incrowd.core.ragged import starts_of
+from incrowd.core.ragged import distinct, starts_of
 from incrowd.core.types import Ints32, Ints64
 from incrowd.kernels.arrays import Rows, Tree, first_at_least
 from incrowd.kernels.jit import helper, kernel
@@ -87,7 +87,7 @@ def cover(rows: Rows, tree: Tree, person: Ints32, several: bool) -> Cover:  # no
     support[tree.leaf_nodes] = held
     people = support.copy()
     if several:
-        pairs = np.unique(rows.leaf * (person.max() + np.int64(1)) + np.repeat(person, length))
+        pairs = distinct(rows.leaf * (person.max() + np.int64(1)) + np.repeat(person, length))
         people[tree.leaf_nodes] = np.bincount(pairs // (person.max() + np.int64(1)), minlength=leaves)
     return Cover(
         rows.start,

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from incrowd.core.claims import PARTS
 from incrowd.core.classes import WITHHELD, Classes, filled_rows
 from incrowd.core.events import QueryEvents
 from incrowd.core.ragged import filtered_starts, list_ids, take_lists
@@ -203,7 +204,7 @@ def korolova(
     """
     check_korolova(d=d, eps=eps, delta=delta)
     events = needs_queries(transactions, "korolova")
-    if transactions.people is not None or transactions.unit.startswith("session"):
+    if transactions.people is not None or transactions.unit.partition(":")[0] in PARTS:
         raise BadInputError("method korolova protects rows: use --unit user, so that a row is a person")
     found = noisy_counts(events, d=d, eps=eps, delta=delta)
     node = _first_concepts(events, taxonomy, meaning_of(taxonomy))[found.query]

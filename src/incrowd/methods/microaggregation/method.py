@@ -12,7 +12,7 @@ import numpy as np
 
 from incrowd.core.classes import Classes, filled_rows
 from incrowd.core.events import QueryEvents
-from incrowd.core.ragged import list_ids
+from incrowd.core.ragged import distinct, list_ids
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints32, Ints64, Progress
 from incrowd.errors import BadInputError, check_least
@@ -149,6 +149,6 @@ def _queries_by_concept(concept_of: Ints32, events: QueryEvents, rule: Rule, *, 
     """List the queries of each concept that may be published."""
     query, width = list_ids(events.concept_start), max(len(events.texts), 1)
     common = rule.query[query]
-    node, known = np.divmod(np.unique(concept_of.astype(np.int64)[common] * width + query[common]), width)
+    node, known = np.divmod(distinct(concept_of.astype(np.int64)[common] * width + query[common]), width)
     start = np.searchsorted(node, np.arange(nodes + 1)).astype(np.int64)
     return _Meant(start, known)

@@ -62,7 +62,7 @@ def cover_of(start: Ints64, label: Ints32, labels: int) -> Cover:
 
 def tiles_in_order(cover: Cover) -> Cover:
     """Return the same cover without tiles that nobody holds, equal ones made one, ordered by size and then by content."""
-    used = np.unique(cover.tile)
+    used = np.flatnonzero(np.bincount(cover.tile, minlength=len(cover.first) - 1))
     sizes = cover.sizes[used]
     renumbered = np.zeros(len(cover.first) - 1, dtype=np.int32)
     contents: list[Ints32] = [np.empty((0, 1), np.int32)]

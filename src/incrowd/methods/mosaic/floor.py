@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from incrowd.core.ragged import distinct
 from incrowd.core.types import Bools, Ints32, Ints64
 from incrowd.kernels.jit import kernel
 from incrowd.methods.mosaic.cover import People
@@ -73,7 +74,7 @@ def _may_be_published(tree: Taxonomy, coarsest: float) -> Bools:
 
 def _hides_enough(placed: Ints32, tree: Taxonomy, k: int) -> Bools:
     """Tell of each occurrence whether its label covers at least k leaves that have no label below of their own."""
-    labels = np.unique(placed[placed != WITHHELD])
+    labels = distinct(placed[placed != WITHHELD])
     hidden = (tree.last_leaf - tree.first_leaf)[labels].astype(np.int64)
     above: list[int] = []
     for i, label in enumerate(labels.tolist()):  # in pre-order

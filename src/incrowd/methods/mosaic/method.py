@@ -10,12 +10,14 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import replace
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from incrowd.core.ragged import count_distinct, list_ids, starts_of, take_lists
+from incrowd.core.ragged import count_distinct, distinct, list_ids, starts_of, take_lists
+from incrowd.core.rounding import keyed_share, rounded_from
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Bools, Ints32, Ints64, Progress, Words64
@@ -33,9 +35,9 @@ PEOPLE_FOR_EACH_K = 10  # fewer people than this many times k are refused
 NEARLY_EVERYBODY = 0.9  # a tile that more than this share of people hold says who lacks it
 BEST_UP_TO = 5_000_000  # items of units, beyond which the default effort is joining alone
 REPACKS = 2
+AGED, AGED_FROM = 2, 14  # accounts must have been active on two days, where a log spans so many
 LONGEST = {"user": 1_000, "record": 1_000}
 LONGEST_PART = 50
-ROUNDED_TO = 5
 
 Effort = Literal["fast", "best"]
 Counts = Literal["exact", "rounded"]
@@ -49,6 +51,16 @@ class Units(NamedTuple):
     cover: Cover
     node: Ints32  # of each label
     labels: Labels
+
+
+class Counting(NamedTuple):
+    """How people and units of tiles are counted and published."""
+
+    k: int
+    seed: int
+    confidence: float
+    cap: int
+    counts: Counts
 
 
 def mosaic(
@@ -65,6 +77,7 @@ def mosaic(
     coarsest: float = 0.01,
     generalize: bool = True,
     effort: Effort | None = None,
+    aged: int | None = None,
 ) -> Tiles:
     """Cut records into small sets of items, each held by at least k people.
 
@@ -83,7 +96,7 @@ def mosaic(
     cap
         How often one person counts in a tile's number of units, at most.
     counts
-        Whether numbers are exact or rounded to multiples of 5, up or down at random.
+        Whether numbers are exact or rounded to k, k + 5, k + 10 and so on, up or down at random.
     longest
         Units with more labels than this are split at random. By default 50 for sessions and queries, 1,000 for people and records.
     coarsest
@@ -92,28 +105,24 @@ def mosaic(
         Whether items that fewer than k people have may be published as nodes above them; otherwise they are withheld.
     effort
         `fast` joins pairs only; `best`, the default up to five million items, does all.
+    aged
+        An account counts as one of k only if it was active on this many different days. By default 2 where a log spans two weeks.
     """
+    aged = _days_needed(transactions, aged)
     units, withheld = _units(
-        transactions, taxonomy, k, seed, coarsest, generalize=generalize, longest=longest
+        transactions, taxonomy, k, seed, coarsest, generalize=generalize, longest=longest, aged=aged
     )
     chosen = effort or ("best" if len(units.cover.tile) <= BEST_UP_TO else "fast")
     cover, held_back = _covered(units, k, confidence, chosen, progress or (lambda *_: None))
-    tiles = _tiles(
-        cover,
-        units,
-        transactions,
-        k,
-        seed,
-        confidence=confidence,
-        cap=cap,
-        rounded=counts == "rounded",
-        withheld=withheld,
-    )
+    counting = Counting(k, seed, confidence, cap, counts)
+    tiles = _tiles(cover, units, transactions, taxonomy, counting, withheld)
     note = f"Joined labels with effort {chosen}: no join held back more than {held_back:,} people."
-    return replace(tiles, notes=(note,))
+    return replace(tiles, notes=(note,), aged=aged)
 
 
-def check_mosaic(*, confidence: float, cap: int, longest: int | None, coarsest: float, **_: object) -> None:
+def check_mosaic(
+    *, confidence: float, cap: int, longest: int | None, coarsest: float, aged: int | None, **_: object
+) -> None:
     """Refuse parameters out of range."""
     if not 0 < confidence <= 1:
         raise BadInputError(f"confidence must be greater than 0 and at most 1 (got {confidence:g})")
@@ -122,6 +131,19 @@ def check_mosaic(*, confidence: float, cap: int, longest: int | None, coarsest: 
     check_least("cap", cap, 1)
     if longest is not None:
         check_least("longest", longest, 2)
+    if aged is not None:
+        check_least("aged", aged, 1)
+
+
+def _days_needed(data: Transactions, aged: int | None) -> int:
+    """Return on how many days an account must have been active to count: more than one makes planted accounts dearer."""
+    if data.activity is None:
+        if aged is not None and aged > 1:
+            raise BadInputError(
+                f"aged {aged:,} needs times: choose a time column (--columns time=NAME) or aged 1"
+            )
+        return 1
+    return aged or (AGED if data.activity.span >= AGED_FROM else 1)
 
 
 def _units(
@@ -133,9 +155,10 @@ def _units(
     *,
     generalize: bool,
     longest: int | None,
+    aged: int,
 ) -> tuple[Units, int]:
     """Sort the units by owner, place their items on the floor, and split those that are too long."""
-    people, order = _people(data, tree, k, seed)
+    people, order = _people(data, tree, k, seed, aged)
     start, at = take_lists(data.indptr, order)
     unit = list_ids(start)
     node = floor(
@@ -152,44 +175,61 @@ def _units(
     return Units(row, people, cover_of(start, label, len(label_node)), label_node, labels), withheld
 
 
-def _people(data: Transactions, tree: Taxonomy, k: int, seed: int) -> tuple[People, Ints64]:
+def _people(data: Transactions, tree: Taxonomy, k: int, seed: int, aged: int) -> tuple[People, Ints64]:
     """Return the people, numbered by a keyed hash, and the rows that hold anything in the order of owner and content.
+
+    People who were active on fewer days than `aged` hold tiles, and do not count.
 
     Neither depends on the order of the input, so nothing that is made of the units in their order does.
     """
     names = data.owners if data.people is None else data.people
     filled = np.flatnonzero(np.diff(data.indptr))
     number, first, person = np.unique(data.person[filled], return_index=True, return_inverse=True)
-    if len(number) < PEOPLE_FOR_EACH_K * k:
-        raise BadInputError(
-            f"mosaic needs at least {PEOPLE_FOR_EACH_K} k = {PEOPLE_FOR_EACH_K * k:,} people (found {len(number):,}): "
-            "use a smaller k or more data"
-        )
-    owner = _hash_order(names.take(pa.array(filled[first])).to_pylist(), seed)[person]
+    place = _hash_order(names.take(pa.array(filled[first])).to_pylist(), seed)
+    counts = np.ones(len(number), np.bool_)
+    if data.activity is not None:
+        counts[place] = data.activity.days[filled[first]] >= aged
+    _check_many(int(np.count_nonzero(counts)), k, aged)
+    owner = place[person]
     words = np.concatenate(
         (np.zeros(1, np.uint64), np.cumsum(_mixed(tree.leaves_of(data.items).astype(np.uint64))))
     )
     content = words[data.indptr[filled + 1]] - words[data.indptr[filled]]
     order = np.lexsort((content, owner))
     rank = np.arange(len(number), dtype=np.int32)
-    return People(owner[order], np.ones(len(number), np.bool_), rank), filled[order]
+    return People(owner[order], counts, rank), filled[order]
+
+
+def _check_many(found: int, k: int, aged: int) -> None:
+    """Refuse fewer people than ten times k: most tiles would be everybody's, or nobody's."""
+    if found < PEOPLE_FOR_EACH_K * k:
+        active = f" who were active on {aged:,} days or more (aged)" if aged > 1 else ""
+        raise BadInputError(
+            f"mosaic needs at least {PEOPLE_FOR_EACH_K} k = {PEOPLE_FOR_EACH_K * k:,} people{active} (found {found:,}): "
+            "use a smaller k or more data"
+        )
 
 
 def _hash_order(names: list[str], seed: int) -> Ints32:
     """Return the place of each person in an order that only who knows the seed can foretell."""
-    key = seed.to_bytes(8, "big")
-    digests = np.frombuffer(
-        b"".join(hashlib.blake2b(str(name).encode(), digest_size=8, key=key).digest() for name in names),
-        ">u8",
-    )
+    keyed = hashlib.blake2b(digest_size=8, key=seed.to_bytes(8, "big"))
+    digests = np.frombuffer(b"".join([_digest(keyed, name) for name in names]), ">u8")
     place = np.empty(len(names), dtype=np.int32)
     place[np.argsort(digests, kind="stable")] = np.arange(len(names), dtype=np.int32)
     return place
 
 
+def _digest(keyed: hashlib.blake2b, name: str) -> bytes:
+    """Return the keyed hash of a name; a copy of the keyed state saves hashing the key again."""
+    copy = keyed.copy()
+    copy.update(name.encode())
+    return copy.digest()
+
+
 def _distinct(unit: Ints64, node: Ints32, nodes: int) -> tuple[Ints64, Ints32]:
     """Return the pairs once each: two items of a unit that are published at one node are one label."""
-    pairs = np.unique(unit * nodes + node)
+    words: Ints64 = unit * nodes + node
+    pairs = distinct(words)
     return pairs // nodes, (pairs % nodes).astype(np.int32)
 
 
@@ -197,11 +237,11 @@ def _labels(
     unit: Ints64, node: Ints32, tree: Taxonomy, people: People, seed: int
 ) -> tuple[Ints32, Ints32, Labels]:
     """Return the published nodes, numbered from the one that most units have; each occurrence's number; and what is known of them."""
-    nodes, place, units = np.unique(node, return_inverse=True, return_counts=True)
-    order = np.argsort(-units, kind="stable")
-    number = np.empty(len(nodes), dtype=np.int32)
-    number[order] = np.arange(len(nodes), dtype=np.int32)
-    label, nodes = number[place], nodes[order].astype(np.int32)
+    units = np.bincount(node, minlength=len(tree))
+    nodes = np.argsort(-units, kind="stable")[: np.count_nonzero(units)].astype(np.int32)
+    number = np.empty(len(tree), dtype=np.int32)
+    number[nodes] = np.arange(len(nodes), dtype=np.int32)
+    label = number[node]
     owner = people.owner[unit]
     counted = people.counts[owner]
     holders = count_distinct(label[counted], owner[counted], len(nodes))
@@ -264,21 +304,17 @@ def _tiles(
     cover: Cover,
     units: Units,
     data: Transactions,
-    k: int,
-    seed: int,
-    *,
-    confidence: float,
-    cap: int,
-    rounded: bool,
+    tree: Taxonomy,
+    how: Counting,
     withheld: int,
 ) -> Tiles:
     """Count the people and units of every tile, withhold those that nearly everybody holds, and find each row's tiles."""
     cover = tiles_in_order(cover)
     tiles = len(cover.first) - 1
     unit = cover.unit_of
-    people, capped = _counted(cover.tile, units.people.owner[unit], tiles, cap)
-    shown = people <= NEARLY_EVERYBODY * len(units.people.counts)
-    _withhold_sure(shown, cover, units.people, confidence)
+    people, capped = _counted(cover.tile, units.people.owner[unit], units.people.counts, tiles, how.cap)
+    shown = people <= NEARLY_EVERYBODY * np.count_nonzero(units.people.counts)
+    _withhold_sure(shown, cover, units.people, how.confidence)
     number = np.cumsum(shown) - 1
     visible = shown[cover.tile]
     withheld += int(cover.sizes[cover.tile[~visible]].sum())
@@ -287,15 +323,16 @@ def _tiles(
     sizes = cover.sizes[shown]
     keep = np.repeat(shown, cover.sizes)
     start = starts_of(sizes)
-    if rounded:
-        people, capped = (_rounded(numbers, seed, k) for numbers in (people, capped))
     nodes = units.node[cover.label[keep]]
-    by_node = np.lexsort((nodes, list_ids(start)))
+    nodes = nodes[np.lexsort((nodes, list_ids(start)))]
+    people, capped = people[shown], capped[shown]
+    if how.counts == "rounded":
+        people, capped = _rounded((people, capped), start, nodes, tree, how)
     return Tiles(
         start,
-        nodes[by_node],
-        people[shown],
-        capped[shown],
+        nodes,
+        people,
+        capped,
         starts_of(np.bincount(row, minlength=len(data))),
         tile[order],
         withheld,
@@ -310,7 +347,7 @@ def _withhold_sure(shown: Bools, cover: Cover, people: People, confidence: float
         label, fewer = fewer[0], fewer[1:]
         with_label = np.zeros(len(shown), dtype=np.bool_)
         with_label[tile_of[cover.label == label]] = True
-        at = np.flatnonzero((with_label & shown)[cover.tile])
+        at = np.flatnonzero((with_label & shown)[cover.tile] & people.counts[owner_of])
         start, take = take_lists(cover.first, cover.tile[at].astype(np.int64))
         together = count_distinct(
             cover.label[take], np.repeat(owner_of[at], np.diff(start)), int(cover.label.max()) + 1
@@ -324,8 +361,9 @@ def _withhold_sure(shown: Bools, cover: Cover, people: People, confidence: float
         fewer = np.union1d(fewer, cover.label[gone[tile_of]])
 
 
-def _counted(tile: Ints32, owner: Ints32, tiles: int, cap: int) -> tuple[Ints64, Ints64]:
-    """Return how many different owners each tile has, and how many units, each owner counted at most `cap` times."""
+def _counted(tile: Ints32, owner: Ints32, counts: Bools, tiles: int, cap: int) -> tuple[Ints64, Ints64]:
+    """Return how many different owners who count each tile has, and how many of their units, each counted at most `cap` times."""
+    tile, owner = tile[counts[owner]], owner[counts[owner]]
     owners = np.int64(owner.max(initial=0)) + 1
     pairs, times = np.unique(tile * owners + owner, return_counts=True)
     of_pair = pairs // owners
@@ -334,9 +372,16 @@ def _counted(tile: Ints32, owner: Ints32, tiles: int, cap: int) -> tuple[Ints64,
     return people, capped
 
 
-def _rounded(numbers: Ints64, seed: int, k: int) -> Ints64:
-    """Round to multiples of 5, up as often as the rest demands, never below k."""
-    chance = np.random.default_rng([2, seed]).random(len(numbers))
-    down = numbers // ROUNDED_TO * ROUNDED_TO
-    up: Bools = chance * ROUNDED_TO < numbers - down
-    return np.maximum(down + ROUNDED_TO * up, -(-k // ROUNDED_TO) * ROUNDED_TO)
+def _rounded(
+    numbers: tuple[Ints64, Ints64], start: Ints64, nodes: Ints32, tree: Taxonomy, how: Counting
+) -> tuple[Ints64, Ints64]:
+    """Round people and units by a keyed hash of what each tile says: it is rounded alike in every release of one seed."""
+    labels = list(zip(tree.labels_of(nodes).to_pylist(), tree.is_leaf[nodes].tolist(), strict=True))
+    shares = [keyed_share(how.seed, labels[first:last]) for first, last in pairwise(start.tolist())]
+    people, units = (
+        np.array(
+            [rounded_from(how.k, *pair) for pair in zip(counted.tolist(), shares, strict=True)], np.int64
+        )
+        for counted in numbers
+    )
+    return people, units

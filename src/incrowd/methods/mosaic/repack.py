@@ -23,9 +23,10 @@ PARTS = 8
 
 
 class Proposals(NamedTuple):
-    """Units that would be better off, and the tiles of more than one label that each would hold."""
+    """Units that would be better off, by how much (in millionths), and the tiles of more than one label that each would hold."""
 
     unit: Ints64
+    gain: Ints64
     first: Ints64
     tile: Ints32
 
@@ -57,8 +58,10 @@ def repack(
 
     with ThreadPoolExecutor(threads) as pool:
         parts = list(pool.map(part, range(PARTS * threads)))
-    unit, tile = (np.concatenate([getattr(one, name) for one in parts]) for name in ("unit", "tile"))
-    proposals = Proposals(unit, starts_of(np.concatenate([np.diff(one.first) for one in parts])), tile)
+    unit, gain, tile = (
+        np.concatenate([getattr(one, name) for one in parts]) for name in ("unit", "gain", "tile")
+    )
+    proposals = Proposals(unit, gain, starts_of(np.concatenate([np.diff(one.first) for one in parts])), tile)
     start, now = _settle(cover, units, proposals, single, labels, people, k, confidence)
     return Cover(start, now, cover.first, cover.label)
 
@@ -121,9 +124,9 @@ def _propose(
     last_start: Ints64,
     by_last: Ints32,
     labels: int,
-) -> tuple[Ints64, Ints64, Ints32]:
+) -> tuple[Ints64, Ints64, Ints64, Ints32]:
     """Return the units that tiles in hand fit better than those that they hold."""
-    better = np.empty(high - low, np.int64)
+    better, gain = np.empty(high - low, np.int64), np.empty(high - low, np.int64)
     first = np.zeros(high - low + 1, np.int64)
     tile, found = empty_pile(1024), 0
     has = np.zeros(labels, np.bool_)
@@ -146,10 +149,15 @@ def _propose(
         best, best_value = _filled(fitting, cover, value, taken)
         if best_value > now + 1e-6:
             tile = added(tile, best)
-            better[found] = unit
+            better[found], gain[found] = unit, int(np.rint(MILLION * (best_value - now)))
             found += 1
             first[found] = tile.used
-    return better[:found].copy(), first[: found + 1].copy(), tile.value[: tile.used].copy()
+    return (
+        better[:found].copy(),
+        gain[:found].copy(),
+        first[: found + 1].copy(),
+        tile.value[: tile.used].copy(),
+    )
 
 
 @helper
@@ -242,13 +250,15 @@ def _settle(
     proposal_of = np.full(len(cover.start) - 1, -1, np.int64)
     proposal_of[proposals.unit] = np.arange(len(proposals.unit))
     before = _owners(cover.start, cover.tile, len(cover.first) - 1, people)
+    least_first = np.argsort(proposals.gain, kind="mergesort")
     while True:
         start, tile = _applied(cover, units, proposals, proposal_of, accepted, single)
         after = _owners(start, tile, len(cover.first) - 1, people)
         too_sure = _too_sure(cover, start, tile, after, labels, people, confidence)
+        lack = np.where((after >= 0) & (after < k) & (before >= k), k - after, 0)
         refused = 0
-        for i in range(len(accepted)):
-            if accepted[i] and _is_wrong(i, cover, start, tile, proposals, before, after, too_sure, k):
+        for i in least_first:
+            if accepted[i] and _is_wrong(i, cover, start, tile, proposals, before, after, lack, too_sure, k):
                 accepted[i] = False
                 refused += 1
         if refused == 0:
@@ -264,20 +274,24 @@ def _is_wrong(
     proposals: Proposals,
     before: Ints64,
     after: Ints64,
+    lack: Ints64,
     too_sure: Bools,
     k: int,
 ) -> bool:
-    """Tell whether a proposal takes part in leaving a tile to few owners, in making one for few, or in a rule that is too sure."""
-    unit = proposals.unit[i]
-    for at in range(cover.start[unit], cover.start[unit + 1]):
-        if 0 <= after[cover.tile[at]] < k <= before[cover.tile[at]]:
-            return True
+    """Tell whether a proposal takes part in leaving a tile to few owners, in making one for few, or in a rule that is too sure.
+
+    Of those who leave a tile that lacks owners then, only as many are refused as it lacks.
+    """
+    unit, is_wrong = proposals.unit[i], False
     for at in range(start[unit], start[unit + 1]):
-        if before[tile[at]] < k and after[tile[at]] < k:
-            return True
-        if too_sure[tile[at]]:
-            return True
-    return False
+        if (before[tile[at]] < k and after[tile[at]] < k) or too_sure[tile[at]]:
+            is_wrong = True
+    for at in range(cover.start[unit], cover.start[unit + 1]):
+        is_wrong |= lack[cover.tile[at]] > 0
+    if is_wrong:
+        for at in range(cover.start[unit], cover.start[unit + 1]):
+            lack[cover.tile[at]] -= 1
+    return is_wrong
 
 
 @helper

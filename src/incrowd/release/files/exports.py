@@ -6,12 +6,12 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from incrowd.errors import check_choice
-from incrowd.release.files.records import Record, shown
+from incrowd.release.files.records import Label, Record, shown
 
-__all__ = ["TEXT_FORMS", "check_forms", "safe_cell", "text_of"]
+__all__ = ["TEXT_FORMS", "check_forms", "csv_lines", "safe_cell", "text_of", "token"]
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
@@ -20,6 +20,23 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 def safe_cell(text: str) -> str:
     """Return a text as a CSV cell that no spreadsheet runs as a formula: those begin with an apostrophe."""
     return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
+
+
+def token(label: Label) -> str:
+    """Return a label as one word of a basket: blanks become underscores."""
+    return "_".join(shown(label).split())
+
+
+def csv_lines(head: Sequence[str], blocks: Iterable[Sequence[Sequence[object]]]) -> Iterator[str]:
+    """Give the head and blocks of rows as CSV, a block at a time."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(head)
+    for rows in blocks:
+        writer.writerows(rows)
+        yield buffer.getvalue()
+        buffer.seek(0)
+        buffer.truncate()
 
 
 def _jsonl(rows: Iterable[Record]) -> Iterator[str]:
@@ -31,22 +48,21 @@ def _jsonl(rows: Iterable[Record]) -> Iterator[str]:
 
 def _csv(rows: Iterable[Record]) -> Iterator[str]:
     """Give one line per published item: record number (from 0), item, whether it is the very item, count."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["record", "item", "exact", "count"])
-    for number, (labels, counts) in enumerate(rows):
-        for label, count in zip(labels, counts, strict=True):
-            writer.writerow((number, safe_cell(shown(label)), str(label[1]).lower(), count))
-        yield buffer.getvalue()
-        buffer.seek(0)
-        buffer.truncate()
+    lines = (
+        [
+            (number, safe_cell(shown(label)), str(label[1]).lower(), count)
+            for label, count in zip(labels, counts, strict=True)
+        ]
+        for number, (labels, counts) in enumerate(rows)
+    )
+    return csv_lines(["record", "item", "exact", "count"], lines)
 
 
 def _dat(rows: Iterable[Record]) -> Iterator[str]:
     """Give one line per record, items repeated as often as they count, blanks in labels as underscores."""
     for labels, counts in rows:
-        tokens = ("_".join(shown(label).split()) for label in labels)
-        yield " ".join(" ".join([token] * count) for token, count in zip(tokens, counts, strict=True)) + "\n"
+        words = [[token(label)] * count for label, count in zip(labels, counts, strict=True)]
+        yield " ".join(" ".join(some) for some in words) + "\n"
 
 
 TEXT_FORMS: Mapping[str, Callable[[Iterable[Record]], Iterator[str]]] = {

@@ -19,16 +19,17 @@ from incrowd.core.claims import Claim, Promise
 from incrowd.core.promises import Settings
 from incrowd.core.rounding import four_digits, spelled
 from incrowd.errors import BadInputError, ClaimError
+from incrowd.release.files.heading import Heading
 from incrowd.version import __version__
 
 __all__ = [
     "LIST_FORMAT",
     "RELEASE_FORMAT",
     "TILES_FORMAT",
-    "TILES_FORMATS",
     "Bin",
     "BoundFigures",
     "Figures",
+    "Headed",
     "LossFigures",
     "Manifest",
     "PublishedCounts",
@@ -43,17 +44,13 @@ __all__ = [
 ]
 
 RELEASE_FORMAT = "incrowd-release/3"
-RELEASE_WITHOUT_USE = "incrowd-release/2"
 LIST_FORMAT = "incrowd-list/1"
 TILES_FORMAT: Final = "incrowd-tiles/2"
-TILES_WITHOUT_TRENDS = "incrowd-tiles/1"
-TILES_FORMATS = (TILES_FORMAT, TILES_WITHOUT_TRENDS)
 MOST_BYTES = 1024**2
-OLDER_FORMATS = ("incrowd-release/1",)
+OLDER_FORMATS = ("incrowd-release/1", "incrowd-release/2", "incrowd-tiles/1")
 Few = int | Annotated[str, msgspec.Meta(pattern=r"^fewer than [0-9]{1,18}\Z")]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Figure = Annotated[float, msgspec.Meta(ge=0)]
-Unset = msgspec.UnsetType
 
 
 class Closed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -139,25 +136,15 @@ class UtilityFigures(Figures, frozen=True, forbid_unknown_fields=True):
 
 
 class UseFigures(Figures, frozen=True, forbid_unknown_fields=True):
-    """See :class:`incrowd.metrics.use.Use`; older releases of tiles lack the last two."""
+    """See :class:`incrowd.metrics.use.Use`."""
 
     kept_exactly: Share
     items_error: Share
     pairs_recall: Share
     pairs_error: Share
     links_kept: Share
-    trend_error: Share | Unset | None = msgspec.UNSET
-    clicks_recall: Share | Unset | None = msgspec.UNSET
-
-    @property
-    def is_older(self) -> bool:
-        """Whether trends and clicks were not measured yet."""
-        return isinstance(self.trend_error, Unset) and isinstance(self.clicks_recall, Unset)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether trends and clicks were measured, as far as they can be."""
-        return not isinstance(self.trend_error, Unset) and not isinstance(self.clicks_recall, Unset)
+    trend_error: Share | None
+    clicks_recall: Share | None
 
 
 class BoundFigures(Figures, frozen=True, forbid_unknown_fields=True):
@@ -187,10 +174,26 @@ class Versions(Closed, frozen=True, forbid_unknown_fields=True):
         return cls(__version__, pa.__version__)
 
 
-class Manifest(Closed, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a release of records says of itself; older ones do not say of what use they are."""
+class Headed(Closed, frozen=True, forbid_unknown_fields=True):
+    """What every manifest begins with: its format, and what the publisher calls the release."""
 
     format: str
+    title: str | None
+    date: str | None
+
+    @property
+    def heading(self) -> Heading:
+        """Title and date together."""
+        return Heading(self.title, self.date)
+
+    def text(self) -> str:
+        """Return the manifest as it is written."""
+        return canonical_text(self)
+
+
+class Manifest(Headed, frozen=True, forbid_unknown_fields=True):
+    """What a release of records says of itself."""
+
     versions: Versions
     files: list[str]
     method: str
@@ -201,12 +204,8 @@ class Manifest(Closed, frozen=True, kw_only=True, forbid_unknown_fields=True):
     losses: LossFigures | None
     utility: UtilityFigures | None
     bound: BoundFigures | None
-    use: UseFigures | Unset | None = msgspec.UNSET
+    use: UseFigures | None
     account: list[str]
-
-    def text(self) -> str:
-        """Return the manifest as it is written."""
-        return canonical_text(self)
 
 
 def canonical_text(manifest: msgspec.Struct) -> str:
@@ -244,7 +243,7 @@ def format_of(directory: Path) -> str:
     if found in OLDER_FORMATS:
         raise BadInputError(f"{directory} is of an older format ({found}): make the release again")
     formats = (RELEASE_FORMAT, TILES_FORMAT, LIST_FORMAT)
-    if found not in (*formats, RELEASE_WITHOUT_USE, TILES_WITHOUT_TRENDS):
+    if found not in formats:
         raise BadInputError(f"{directory}: manifest.json is not of format {', '.join(formats)}")
     return str(found)
 

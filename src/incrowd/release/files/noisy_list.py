@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 from incrowd.core.claims import MOST_DELTA, MOST_EPS, Claim
 from incrowd.core.noise import threshold
 from incrowd.core.types import Ints
-from incrowd.release.files.manifest import Closed, Versions, canonical_text
+from incrowd.release.files.heading import NO_HEADING, Heading
+from incrowd.release.files.manifest import LIST_FORMAT, Closed, Headed, Versions
 from incrowd.release.files.names import LIST_FILES
 from incrowd.release.files.records import write_parquet
 from incrowd.report.html import page
@@ -66,20 +67,15 @@ class ListClaim(Closed, frozen=True, forbid_unknown_fields=True):
     not_promised: list[str]
 
 
-class ListManifest(Closed, frozen=True, forbid_unknown_fields=True):
+class ListManifest(Headed, frozen=True, forbid_unknown_fields=True):
     """What a list says of itself: nothing that depends on the data."""
 
-    format: Literal["incrowd-list/1"]
     versions: Versions
     files: list[str]
     method: Literal["korolova"]
     parameters: ListParameters
     claim: ListClaim
     account: list[str]
-
-    def text(self) -> str:
-        """Return the manifest as it is written."""
-        return canonical_text(self)
 
 
 class NoisyList(NamedTuple):
@@ -103,7 +99,7 @@ class NoisyList(NamedTuple):
         write_parquet(sink, self.table().combine_chunks().to_batches(), LIST_SCHEMA)
 
 
-def list_manifest(parameters: ListParameters) -> ListManifest:
+def list_manifest(parameters: ListParameters, heading: Heading = NO_HEADING) -> ListManifest:
     """Return what a list with these parameters says of itself."""
     claim = parameters.claim
     steps = (
@@ -112,7 +108,9 @@ def list_manifest(parameters: ListParameters) -> ListManifest:
         f"Published the queries whose noisy count is above {parameters.threshold:,}.",
     )
     return ListManifest(
-        format="incrowd-list/1",
+        format=LIST_FORMAT,
+        title=heading.title,
+        date=heading.date,
         versions=Versions.here(),
         files=list(LIST_FILES),
         method="korolova",
@@ -134,9 +132,11 @@ def list_page(manifest: ListManifest) -> str:
     return page("list.html", manifest=manifest)
 
 
-def write_list(directory: Path, parameters: ListParameters, noisy: NoisyList) -> None:
+def write_list(
+    directory: Path, parameters: ListParameters, noisy: NoisyList, heading: Heading = NO_HEADING
+) -> None:
     """Write a list's files."""
-    manifest = list_manifest(parameters)
+    manifest = list_manifest(parameters, heading)
     noisy.write(directory / "queries.parquet")
     (directory / "manifest.json").write_text(manifest.text(), encoding="utf-8")
     (directory / "report.html").write_text(list_page(manifest), encoding="utf-8")

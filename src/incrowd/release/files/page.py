@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from incrowd.core.claims import PARTS, plural_of
 from incrowd.core.rounding import spelled
 from incrowd.release.files.charts import charts
 from incrowd.release.files.digest import Digest
@@ -16,6 +17,8 @@ from incrowd.release.files.manifest import Manifest
 from incrowd.release.files.records import Label
 from incrowd.report.bound import bound_note
 from incrowd.report.html import render, share
+from incrowd.report.summary import summary_of
+from incrowd.report.use import Purpose, purposes
 
 __all__ = ["render_report"]
 
@@ -60,12 +63,41 @@ def render_report(manifest: Manifest, digest: Digest, levels: Mapping[Label, int
         "report.html",
         charts(manifest, digest, levels),
         manifest=manifest,
+        summary=summary_of(manifest.claim),
+        purposes=_purposes(manifest),
+        at_k=digest.fewer_than(manifest.claim.claim.least + 1),
+        linkage=_linkage(manifest),
         counts=manifest.counts,
         losses=_losses(manifest),
-        unit=manifest.claim.unit,
+        units=plural_of(manifest.claim.unit),
+        is_part=manifest.claim.unit in PARTS,
         sample=_sample(digest),
         number=spelled,
     )
+
+
+def _purposes(manifest: Manifest) -> list[Purpose]:
+    """Return what the records can be used for."""
+    use = getattr(manifest, "use", None)
+    return purposes(
+        {} if use is None else msgspec.to_builtins(use), _whole_people(manifest), people_are_served=True
+    )
+
+
+def _whole_people(manifest: Manifest) -> str:
+    """Say how much of whole people is left."""
+    claim, losses = manifest.claim, manifest.losses
+    one = "person" if claim.unit == "user" else claim.unit
+    said = f"Each {one} is one record"
+    if claim.speaks_of == "class":
+        said += ", which describes all who share it together"
+    if losses is None:
+        return f"{said}; what is lost is not measured."
+    return f"{said}; {share(losses.kept_exactly)} of the items are published as themselves, {share(losses.ggd_norm)} of the detail is lost."
+
+
+def _linkage(manifest: Manifest) -> str:
+    return "not measured" if manifest.utility is None else share(manifest.utility.linkage / 100)
 
 
 def _losses(manifest: Manifest) -> list[tuple[str, str, str]]:

@@ -10,17 +10,10 @@ import pyarrow as pa
 
 from incrowd.core.claims import Claim
 from incrowd.core.promises import Settings
-from incrowd.release.files.manifest import (
-    TILES_FORMAT,
-    Closed,
-    SpelledClaim,
-    UseFigures,
-    Versions,
-    canonical_text,
-)
-from incrowd.release.files.names import TILE_FILES
-from incrowd.release.files.records import Label, shown, write_parquet
-from incrowd.report.html import page
+from incrowd.release.files.heading import NO_HEADING, Heading
+from incrowd.release.files.manifest import TILES_FORMAT, Closed, Headed, SpelledClaim, UseFigures, Versions
+from incrowd.release.files.names import tile_files_with
+from incrowd.release.files.records import Label, write_parquet
 
 __all__ = [
     "TILES_SCHEMA",
@@ -28,7 +21,6 @@ __all__ = [
     "TileCounts",
     "TileManifest",
     "tile_manifest",
-    "tile_page",
     "tile_rows",
     "write_tiles",
 ]
@@ -39,18 +31,27 @@ TILES_SCHEMA = pa.schema(
         ("exact", pa.list_(pa.bool_())),
         ("people", pa.int64()),
         ("units", pa.int64()),
+        ("order", pa.list_(pa.int32())),
     ]
 )
-MOST_SHOWN = 20
-TileFormat = Literal["incrowd-tiles/1", "incrowd-tiles/2"]
 
 
 class Tile(NamedTuple):
-    """A tile as it is published: its labels in order, how many people hold it, and in how many units."""
+    """A tile as it is published: its labels in code point order, how many people hold it, and in how many units.
+
+    `order` says in which order the labels are shown where that is another: first ``labels[order[0]]`` and so on. It is empty for
+    code point order.
+    """
 
     labels: tuple[Label, ...]
     people: int
     units: int
+    order: tuple[int, ...] = ()
+
+    @property
+    def in_order(self) -> list[Label]:
+        """The labels in the order in which they are shown."""
+        return [self.labels[place] for place in self.order] if self.order else list(self.labels)
 
 
 class TileCounts(Closed, frozen=True, forbid_unknown_fields=True):
@@ -74,10 +75,9 @@ class TileCounts(Closed, frozen=True, forbid_unknown_fields=True):
         )
 
 
-class TileManifest(Closed, frozen=True, forbid_unknown_fields=True):
+class TileManifest(Headed, frozen=True, forbid_unknown_fields=True):
     """What a release of tiles says of itself. The seed is secret: who has it could foretell who was held back from a tile."""
 
-    format: TileFormat
     versions: Versions
     files: list[str]
     method: Literal["mosaic"]
@@ -87,20 +87,24 @@ class TileManifest(Closed, frozen=True, forbid_unknown_fields=True):
     use: UseFigures
     account: list[str]
 
-    def text(self) -> str:
-        """Return the manifest as it is written."""
-        return canonical_text(self)
-
 
 def tile_manifest(
-    settings: Settings, claim: Claim, counts: TileCounts, use: UseFigures, form: TileFormat = TILES_FORMAT
+    settings: Settings,
+    claim: Claim,
+    counts: TileCounts,
+    use: UseFigures,
+    *,
+    heading: Heading = NO_HEADING,
+    text_forms: Sequence[str] = (),
 ) -> TileManifest:
     """Return what a release of tiles says of itself."""
     spelled = {name: value for name, value in settings.spelled.items() if name != "seed"}
     return TileManifest(
-        format=form,
+        format=TILES_FORMAT,
+        title=heading.title,
+        date=heading.date,
         versions=Versions.here(),
-        files=list(TILE_FILES),
+        files=tile_files_with(text_forms),
         method="mosaic",
         parameters=spelled,
         claim=SpelledClaim.of(claim),
@@ -124,6 +128,10 @@ def _account(parameters: Mapping[str, Any], counts: TileCounts) -> list[str]:
         steps.append(
             f"At most {confidence:.0%} of the people who hold a label hold any other label in the same tile with it."
         )
+    if parameters["aged"] > 1:
+        steps.append(
+            f"Counted only accounts that were active on at least {parameters['aged']:,} different days."
+        )
     steps.append(f"Counted each person at most {parameters['cap']:,} times in the units of a tile.")
     return [f"{number}. {step}" for number, step in enumerate(steps, 1)]
 
@@ -138,6 +146,7 @@ def tile_rows(tiles: Sequence[Tile]) -> pa.Table:
             ),
             pa.array([tile.people for tile in tiles], pa.int64()),
             pa.array([tile.units for tile in tiles], pa.int64()),
+            pa.array([tile.order for tile in tiles], TILES_SCHEMA.field("order").type),
         ],
         schema=TILES_SCHEMA,
     )
@@ -146,16 +155,3 @@ def tile_rows(tiles: Sequence[Tile]) -> pa.Table:
 def write_tiles(sink: Path | pa.NativeFile, tiles: Sequence[Tile]) -> None:
     """Write tiles in their only form."""
     write_parquet(sink, tile_rows(tiles).combine_chunks().to_batches(), TILES_SCHEMA)
-
-
-def tile_page(manifest: TileManifest, tiles: Sequence[Tile]) -> str:
-    """Return the page of a release of tiles."""
-    larger = [tile for tile in tiles if len(tile.labels) > 1]
-    telling = sorted(larger, key=lambda tile: (-len(tile.labels) * tile.people, tile.labels))[:MOST_SHOWN]
-    common = sorted(tiles, key=lambda tile: (-tile.people, tile.labels))[:MOST_SHOWN]
-    return page("tiles.html", manifest=manifest, telling=_spelled(telling), common=_spelled(common))
-
-
-def _spelled(tiles: Sequence[Tile]) -> list[tuple[int, int, str]]:
-    """Return people, units and labels of tiles as people see them."""
-    return [(tile.people, tile.units, ", ".join(map(shown, tile.labels))) for tile in tiles]

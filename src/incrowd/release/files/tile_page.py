@@ -1,0 +1,42 @@
+"""``report.html`` of a release of tiles: for deciding, made from the tiles and the manifest alone. The audit makes it again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from incrowd.release.files.records import shown
+from incrowd.release.files.telling import drawing_of, risk_of, telling_tiles
+from incrowd.release.files.tiles import Tile, TileManifest
+from incrowd.report.html import page, share
+from incrowd.report.summary import summary_of
+from incrowd.report.use import purposes
+
+__all__ = ["tile_page"]
+
+MOST_SHOWN = 20
+WHOLE_PEOPLE = "No: nothing says which tiles are one person's. For whole people choose a method that publishes records, as flock."
+
+
+def tile_page(manifest: TileManifest, tiles: Sequence[Tile]) -> str:
+    """Return the page of a release of tiles."""
+    use = msgspec.to_builtins(manifest.use)
+    common = sorted(tiles, key=lambda tile: (-tile.people, tile.labels))[:MOST_SHOWN]
+    return page(
+        "tiles.html",
+        manifest=manifest,
+        summary=summary_of(manifest.claim),
+        purposes=purposes(use, WHOLE_PEOPLE, people_are_served=False),
+        kept=share(manifest.use.kept_exactly),
+        risk=risk_of(tiles, manifest.parameters["k"]),
+        drawing=drawing_of(tiles),
+        telling=[(*_spelled(tile), share(part)) for tile, part in telling_tiles(tiles, MOST_SHOWN)],
+        common=[_spelled(tile) for tile in common],
+        share=share,
+    )
+
+
+def _spelled(tile: Tile) -> tuple[int, int, str]:
+    """Return people, units and labels of a tile as people see them."""
+    return tile.people, tile.units, ", ".join(map(shown, tile.in_order))
