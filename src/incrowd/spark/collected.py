@@ -14,17 +14,19 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from incrowd.core.activity import Activity
 from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.ragged import starts_of, take_lists
-from incrowd.core.transactions import Transactions
+from incrowd.core.transactions import Transactions, Weeks
 from incrowd.core.types import Ints64
+from incrowd.logs.weeks import in_rows, weeks_between
 from incrowd.spark.bags import rows_of
 from incrowd.spark.transactions import Gathered
 from incrowd.spark.work import Work
 from incrowd.taxonomy import Attached
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["MOST_ENTRIES", "Collected", "collect", "collect_units"]
+__all__ = ["MOST_ENTRIES", "Collected", "collect", "collect_units", "weeks_here"]
 
 MOST_ENTRIES = 5_000_000
 """How many items of rows, copies not counted, the driver takes at most to measure them."""
@@ -76,7 +78,22 @@ def collect_units(work: Work, gathered: Gathered, attached: Attached) -> Transac
     work.settle(gathered.units.select("row", *names), "owners")
     named = work.here("owners", ["row", *names])
     owners, *people = (_in_place(named[name], np.array(named["row"]), number) for name in names)
-    return replace(bags, owners=owners, people=people[0] if people else None)
+    made = replace(bags, owners=owners, people=people[0] if people else None)
+    if gathered.times is None:
+        return made
+    active = work.here("active", ["row", "days"])
+    days = np.zeros(number, dtype=np.int32)
+    days[np.array(active["row"])] = np.array(active["days"])
+    return replace(made, activity=Activity(days, *gathered.times), weeks=weeks_here(work, gathered))
+
+
+def weeks_here(work: Work, gathered: Gathered) -> Weeks | None:
+    """Return in which weeks each unit was active; None where the log has no times or spans less than two weeks."""
+    number = gathered.times and weeks_between(*gathered.times)
+    if number is None:
+        return None
+    found = work.here("weeks", ["row", "week"])
+    return in_rows(found["row"], found["week"], gathered.summary["units"], number)
 
 
 def _in_place(names: pa.ChunkedArray, row: Ints64, rows: int) -> pa.Array:

@@ -16,11 +16,13 @@ from pyspark import Broadcast
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 
+from incrowd.core.activity import DAY
 from incrowd.core.ragged import list_ids, starts_of
 from incrowd.core.transactions import Transactions
 from incrowd.logs.items import WORD_ITEMS, Lookup, lookup_of, named_by_kind, words_of
 from incrowd.logs.tokens import places_within
 from incrowd.logs.units import Unit
+from incrowd.logs.weeks import WEEK
 from incrowd.spark.reading.read import Reading
 from incrowd.spark.work import Work
 from incrowd.taxonomy import Attached, Taxonomy
@@ -51,6 +53,11 @@ class Gathered:
         How many items all units have, copies not counted.
     summary, account
         What was counted, and the same in words; see :meth:`incrowd.logs.input.Input.summed_up`.
+    has_clicks
+        Whether the log has clicks.
+    times
+        The log's first and last time; None where it has none. Then the steps ``weeks`` (`row`, `week`) and ``active`` (`row`, `days`) are
+        written down: in which weeks each row has queries, and on how many days its person has.
     """
 
     bags: DataFrame
@@ -60,6 +67,8 @@ class Gathered:
     entries: int
     summary: Mapping[str, int]
     account: tuple[str, ...]
+    has_clicks: bool = False
+    times: tuple[int, int] | None = None
 
     @property
     def has_sessions(self) -> bool:
@@ -78,6 +87,7 @@ class Gathered:
             pa.array([], pa.string()),
             self.unit,
             account=self.account,
+            has_clicks=self.has_clicks,
         )
 
 
@@ -93,7 +103,7 @@ def gather(
 ) -> Gathered:
     """Build bags of named items from what was read; the parameters are those of :meth:`incrowd.logs.Log.transactions`."""
     first = [f.min("place").alias("place")] if places and items in WORD_ITEMS else []
-    name, counts = reading.name_of_unit(unit), dict[str, int]()
+    name, counts, span = reading.name_of_unit(unit), dict[str, int](), None
     if reading.is_baskets:
         units, records = _baskets(reading), reading.rows
         words = reading.good.select(f.col("unit").alias("key"), f.col("query").alias("text"))
@@ -101,6 +111,7 @@ def gather(
         events = work.settle(_events(reading, unit), "queries")
         units, queries = _units(work, events), events.where(f.col("query") != "").select("key", "query")
         counts["queries"], records = queries.count(), units.count()
+        span = _settle_times(work, events, units) if reading.has_times else None
         words = queries.mapInArrow(partial(_words, items=items), "key string, text string, place int")
     pairs = work.settle(words.groupBy("key", "text").agg(f.count("*").alias("times"), *first), "pairs")
     meanings = work.settle(_meanings(work, pairs, lookup_of(items, knowledge)), "meanings")
@@ -119,7 +130,7 @@ def gather(
         "empty": records - filled,
     }
     summary, account = reading.summed_up(name, items, counts)
-    return Gathered(bag, units, name, vocabulary, entries, summary, account)
+    return Gathered(bag, units, name, vocabulary, entries, summary, account, reading.has_clicks, span)
 
 
 def _baskets(reading: Reading) -> DataFrame:
@@ -129,7 +140,7 @@ def _baskets(reading: Reading) -> DataFrame:
 
 
 def _events(reading: Reading, unit: Unit) -> DataFrame:
-    """Return the `key` of the unit and the `query` of all events, and of sessions the `user` and the number of the `visit`.
+    """Return the `key` of the unit, the `query` and the `time` of all events, and of sessions the `user` and the number of the `visit`.
 
     The clicks of one query, which share its time, count once. An empty query counts as activity, as in
     :func:`incrowd.logs.units.make_units`.
@@ -137,12 +148,26 @@ def _events(reading: Reading, unit: Unit) -> DataFrame:
     events = reading.good.select("user", "time", "query")
     events = events.distinct() if reading.has_times else events
     if unit.gap is None:
-        return events.select(f.col("user").alias("key"), "query")
+        return events.select(f.col("user").alias("key"), "query", "time")
     # Rows of the same second are peers in the sum, so they share a visit whatever their order.
     in_order = Window.partitionBy("user").orderBy("time")
     starts = f.coalesce((f.col("time") - f.lag("time").over(in_order) > unit.gap).cast("int"), f.lit(0))
     visits = events.withColumn("starts", starts).withColumn("visit", 1 + f.sum("starts").over(in_order))
-    return visits.select(f.concat_ws("#", "user", "visit").alias("key"), "query", "user", "visit")
+    return visits.select(f.concat_ws("#", "user", "visit").alias("key"), "query", "time", "user", "visit")
+
+
+def _settle_times(work: Work, events: DataFrame, units: DataFrame) -> tuple[int, int] | None:
+    """Write down in which weeks units were active, and on how many days people; return the first and the last time."""
+    first, last = events.agg(f.min("time"), f.max("time")).collect()[0]
+    if first is None:
+        return None
+    week = f.floor((f.col("time") - first) / WEEK).cast("int").alias("week")
+    named = units.withColumnRenamed("owner", "key")
+    work.settle(events.select("key", week).distinct().join(named, "key").select("row", "week"), "weeks")
+    person = "user" if "user" in events.columns else "key"
+    days = f.countDistinct(f.floor(f.col("time") / DAY)).cast("int").alias("days")
+    work.settle(events.groupBy(person).agg(days).join(named, person).select("row", "days"), "active")
+    return first, last
 
 
 def _units(work: Work, events: DataFrame) -> DataFrame:
