@@ -11,6 +11,7 @@ from helpers import Quiet
 from incrowd.core import memory
 from incrowd.errors import BadInputError
 from incrowd.jobs.audit import audit_release
+from incrowd.jobs.run import run_job
 from incrowd.jobs.spec import Options
 from incrowd.logs.synth.generate import write_log
 from incrowd.spark import run as spark_run
@@ -65,9 +66,20 @@ def test_sessions_of_terms_and_a_giant_person(log, tmp_path):
 
 
 @pytest.mark.usefixtures("spark")
+def test_words_of_a_tile_are_in_the_local_order(log, tmp_path):
+    options = {"method": "mosaic", "k": 3, "unit": "session:30m", "items": "terms", "seed": 5}
+    options["parameters"] = {"aged": "1"}
+    run_spark_job(Options(log, tmp_path / "spark", **options), Quiet())
+    run_job(Options(log, tmp_path / "local", **options), Quiet())
+    one, other = (pq.read_table(tmp_path / name / "tiles.parquet") for name in ("spark", "local"))
+    assert one.equals(other)
+    assert any(order for order in one["order"].to_pylist())
+
+
+@pytest.mark.usefixtures("spark")
 def test_people_with_nouns_that_wordnet_knows(log, tmp_path):
     found, _ = on_both(
-        log, tmp_path, method="mosaic", k=2, unit="user", items="nouns", unlisted="drop", sets=True,
+        log, tmp_path, method="mosaic", k=2, unit="user", items="nouns", unlisted="drop", sets=True, seed=5,
         parameters={"counts": "rounded"},
     )  # fmt: skip
     assert found["items"]["unlisted"] > 0
@@ -80,7 +92,7 @@ def test_baskets_of_which_some_are_empty(tmp_path):
     lines = [" ".join(map(str, np.minimum(chance.zipf(1.3, 1 + i % 7), 200))) for i in range(900)]
     lines[7] = lines[500] = ""
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    found, _ = on_both(path, tmp_path, method="mosaic", k=5, private_map="map")
+    found, _ = on_both(path, tmp_path, method="mosaic", k=5, private_map="map", seed=5)
     assert found["records_in"] == 900
     assert (tmp_path / "spark/map").read_bytes() == (tmp_path / "local/map").read_bytes()
     assert is_proven(tmp_path, path)

@@ -328,15 +328,9 @@ def _check_figures(reading: Reading, figured: Figured | None, result: Audit) -> 
             said = msgspec.to_builtins(getattr(reading.manifest, name))
             if said is None and reading.in_parts and name in {"utility", "bound", "use"}:
                 continue  # what a cluster may leave out, it does not claim
-            measured = _without_trends(value) if name == "use" and reading.in_parts else value
             result.require(
-                wrong=not _alike(said, measured), problem=f"the manifest's {name} are not what was measured"
+                wrong=not _alike(said, value), problem=f"the manifest's {name} are not what was measured"
             )
-
-
-def _without_trends(use: Any) -> Any:
-    """Return measures of use as a cluster has them, which does not collect times and clicks."""
-    return use and {**use, "trend_error": None, "clicks_recall": None}
 
 
 def _alike(said: Any, measured: Any) -> bool:

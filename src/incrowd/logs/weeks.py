@@ -6,39 +6,56 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from incrowd.core.activity import DAY
 from incrowd.core.transactions import Weeks
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from incrowd.logs.store import Store
     from incrowd.logs.units import Unit
 
-__all__ = ["clicks_in", "weeks_of"]
+__all__ = ["WEEK", "clicks_in", "in_rows", "weeks_between", "weeks_of"]
 
-DAY = 86_400
+WEEK = 7 * DAY
 LEAST_DAYS, MOST_DAYS = 14, 36_525  # where a log seems to span a century, its times are not to be believed
 
 _BY_USER = 'events JOIN units ON events."user" = units.owner'
-_BY_SESSION = 'visits JOIN units USING ("user", visit)'
+_BY_PART = 'visits JOIN units USING ("user", visit)'
 _WEEKS = """
-    SELECT DISTINCT unit, ((time - {first}) // {week})::INTEGER AS week FROM {units} ORDER BY unit, week
+    SELECT DISTINCT unit, ((time - {first}) // {week})::INTEGER AS week FROM {units}
 """
 
 
 def weeks_of(store: Store, unit: Unit, units: int) -> Weeks | None:
     """Return the weeks in which each unit has lines, counted from the log's first; None if the log spans less than two weeks.
 
-    The table `units` must exist. Days are begun ones: a log from a Monday to the Sunday after the next spans 14.
+    The table `units` must exist.
     """
     first, last = store.row("SELECT min(time), max(time) FROM events")
-    days = 0 if first is None else -(-(last - first) // DAY)
-    if not LEAST_DAYS <= days <= MOST_DAYS:
+    number = weeks_between(first, last)
+    if number is None:
         return None
-    weeks = -(-days // 7)
-    rows = _BY_USER if unit.gap is None else _BY_SESSION
-    found = store.table(_WEEKS.format(first=first, week=7 * DAY, units=rows))
-    row, week = (np.array(found.column(name), dtype=np.int64) for name in ("unit", "week"))
-    start = np.searchsorted(row, np.arange(units + 1)).astype(np.int64)
-    return Weeks(start, np.minimum(week, weeks - 1).astype(np.int32), weeks)
+    rows = _BY_PART if unit.is_part else _BY_USER
+    found = store.table(_WEEKS.format(first=first, week=WEEK, units=rows))
+    return in_rows(found.column("unit"), found.column("week"), units, number)
+
+
+def weeks_between(first: int | None, last: int | None) -> int | None:
+    """Return how many weeks a log has, given its first and last time; None if it spans less than two.
+
+    Days are begun ones: a log from a Monday to the Sunday after the next spans 14.
+    """
+    days = 0 if first is None or last is None else -(-(last - first) // DAY)
+    return -(-days // 7) if LEAST_DAYS <= days <= MOST_DAYS else None
+
+
+def in_rows(row: pa.ChunkedArray, week: pa.ChunkedArray, rows: int, number: int) -> Weeks:
+    """Return the weeks of each row, given pairs of a row and a week in any order; the log's last second is of its last week."""
+    whose, when = (np.array(column, dtype=np.int64) for column in (row, week))
+    order = np.lexsort((when, whose))
+    start = np.searchsorted(whose[order], np.arange(rows + 1)).astype(np.int64)
+    return Weeks(start, np.minimum(when[order], number - 1).astype(np.int32), number)
 
 
 def clicks_in(store: Store) -> bool:

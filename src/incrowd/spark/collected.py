@@ -14,19 +14,19 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from incrowd.core.activity import DAY, Activity
+from incrowd.core.activity import Activity
 from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.ragged import starts_of, take_lists
-from incrowd.core.transactions import Transactions
+from incrowd.core.transactions import Transactions, Weeks
 from incrowd.core.types import Ints64
+from incrowd.logs.weeks import in_rows, weeks_between
 from incrowd.spark.bags import rows_of
-from incrowd.spark.reading.read import Reading
 from incrowd.spark.transactions import Gathered
 from incrowd.spark.work import Work
 from incrowd.taxonomy import Attached
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["MOST_ENTRIES", "Collected", "collect", "collect_units"]
+__all__ = ["MOST_ENTRIES", "Collected", "collect", "collect_units", "weeks_here"]
 
 MOST_ENTRIES = 5_000_000
 """How many items of rows, copies not counted, the driver takes at most to measure them."""
@@ -59,47 +59,41 @@ def collect(
     return Collected(_transactions(own, taxonomy, empty, number), _classes(said, number))
 
 
-def collect_units(work: Work, reading: Reading, gathered: Gathered, attached: Attached) -> Transactions:
+def collect_units(work: Work, gathered: Gathered, attached: Attached) -> Transactions:
     """Return all units in this process, in the order in which the local engine has them.
 
     Parameters
     ----------
     work
         The cluster, on which :func:`incrowd.spark.transactions.place_rows` has written the rows.
-    reading
-        What was read: it says on how many days people were active.
     gathered, attached
         Who has which items, and the tree with transactions that have its vocabulary and no rows.
     """
     number = gathered.summary["units"]
-    own = work.here("rows", ["row", "leaf", "times"]).combine_chunks()
+    places = ["place"] if "place" in gathered.bags.columns else []
+    own = work.here("rows", ["row", "leaf", "times", *places]).combine_chunks()
     bags = _transactions(own, attached.taxonomy, attached.transactions, number)
     del own  # the names take as much again
     names = [name for name in ("owner", "user") if name in gathered.units.columns]
     work.settle(gathered.units.select("row", *names), "owners")
     named = work.here("owners", ["row", *names])
     owners, *people = (_in_place(named[name], np.array(named["row"]), number) for name in names)
-    activity = _activity(work, reading, gathered, number)
-    return replace(bags, owners=owners, people=people[0] if people else None, activity=activity)
+    made = replace(bags, owners=owners, people=people[0] if people else None)
+    if gathered.times is None:
+        return made
+    active = work.here("active", ["row", "days"])
+    days = np.zeros(number, dtype=np.int32)
+    days[np.array(active["row"])] = np.array(active["days"])
+    return replace(made, activity=Activity(days, *gathered.times), weeks=weeks_here(work, gathered))
 
 
-def _activity(work: Work, reading: Reading, gathered: Gathered, rows: int) -> Activity | None:
-    """Return on how many days the person of each row was active, as :func:`incrowd.logs.units.find_activity` does."""
-    if not reading.has_times:
+def weeks_here(work: Work, gathered: Gathered) -> Weeks | None:
+    """Return in which weeks each unit was active; None where the log has no times or spans less than two weeks."""
+    number = gathered.times and weeks_between(*gathered.times)
+    if number is None:
         return None
-    person = f.col("user" if "user" in gathered.units.columns else "owner").alias("user")
-    day = f.floor(f.col("time") / DAY)
-    times = (
-        f.countDistinct(day).cast("int").alias("days"),
-        f.min("time").alias("first"),
-        f.max("time").alias("last"),
-    )
-    active = gathered.units.select("row", person).join(reading.good.groupBy("user").agg(*times), "user")
-    work.settle(active.select("row", "days", "first", "last"), "activity")
-    found = work.here("activity", ["row", "days", "first", "last"])
-    days = np.zeros(rows, dtype=np.int32)
-    days[np.array(found["row"])] = np.array(found["days"])
-    return Activity(days, int(np.array(found["first"]).min()), int(np.array(found["last"]).max()))
+    found = work.here("weeks", ["row", "week"])
+    return in_rows(found["row"], found["week"], gathered.summary["units"], number)
 
 
 def _in_place(names: pa.ChunkedArray, row: Ints64, rows: int) -> pa.Array:
@@ -118,12 +112,14 @@ def _transactions(own: pa.Table, taxonomy: Taxonomy, empty: Transactions, rows: 
     row, item = np.repeat(np.array(own["row"]), np.diff(bags.start)), item_of_leaf[bags.leaf]
     order = np.argsort(row * len(empty.vocabulary) + item)
     indptr = starts_of(np.bincount(row, minlength=rows))
+    places = own["place"].chunk(0).flatten() if "place" in own.column_names else None
     return replace(
         empty,
         indptr=indptr,
         items=item[order],
         counts=bags.times[order],
         owners=pa.nulls(rows, pa.string()),
+        places=None if places is None else np.array(places, dtype=np.uint8)[order],
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
@@ -40,7 +40,7 @@ from incrowd.release.lengths import bins_of_people
 from incrowd.release.publication import RecordsPublication
 from incrowd.spark.audit import SparkOriginals, on_executors
 from incrowd.spark.bags import rows_of
-from incrowd.spark.collected import Collected, collect
+from incrowd.spark.collected import Collected, collect, weeks_here
 from incrowd.spark.losses import count_lengths, sum_losses
 from incrowd.spark.transactions import Gathered
 from incrowd.spark.work import Work
@@ -146,9 +146,12 @@ class SparkRelease(RecordsPublication):
 
     @cached_property
     def use(self) -> Use | None:
-        """How far off counts from the release are, without trends and clicks; None where the rows are too many for the driver."""
+        """How far off counts from the release are; None where the rows are too many for the driver."""
         here = self._collected
-        return here and use_of_classes(here.transactions, self.taxonomy, here.classes)
+        if here is None:
+            return None
+        data = replace(here.transactions, weeks=weeks_here(self.work, self.gathered))
+        return use_of_classes(data, self.taxonomy, here.classes)
 
     @cached_property
     def lengths(self) -> list[Bin]:

@@ -131,7 +131,7 @@ def _engine(spark: SparkSession, source: str, shard: int, job: Job, clock: Clock
             placed = _placed(job, work, clock, reading)
         items = reading.kind_of_items(job.items)
         if job.method.name in ON_DRIVER:
-            units = collect_units(work, reading, placed.gathered, placed.attached)
+            units = collect_units(work, placed.gathered, placed.attached)
             placed = placed._replace(attached=placed.attached._replace(transactions=units))
         attached, summary = placed.attached, placed.gathered.summary
         with in_series(job, items, attached):
@@ -190,7 +190,15 @@ def _placed(job: Job, work: Work, clock: Clock, reading: Reading) -> Placed:
     clock.step("items")
     items = reading.kind_of_items(job.items)
     knowledge = knowledge_for(job, items)
-    gathered = gather(work, reading, job.unit or Unit(), items, knowledge, bags=not job.options.sets)
+    gathered = gather(
+        work,
+        reading,
+        job.unit or Unit(),
+        items,
+        knowledge,
+        bags=not job.options.sets,
+        places=job.method.uses_places,
+    )
     if job.method.name in ON_DRIVER:
         _check_driver(job, gathered)
     check_left(reading, gathered.summary)

@@ -16,9 +16,13 @@ from pyspark import Broadcast
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 
+from incrowd.core.activity import DAY
+from incrowd.core.ragged import list_ids, starts_of
 from incrowd.core.transactions import Transactions
-from incrowd.logs.items import Lookup, lookup_of, named_by_kind, words_of
+from incrowd.logs.items import WORD_ITEMS, Lookup, lookup_of, named_by_kind, words_of
+from incrowd.logs.tokens import places_within
 from incrowd.logs.units import Unit
+from incrowd.logs.weeks import WEEK
 from incrowd.spark.reading.read import Reading
 from incrowd.spark.work import Work
 from incrowd.taxonomy import Attached, Taxonomy
@@ -36,7 +40,8 @@ class Gathered:
     Parameters
     ----------
     bags
-        `key` (the owner, or the number of a basket), `name` of an item, `times`.
+        `key` (the owner, or the number of a basket), `name` of an item, `times`, and where it was asked for the `place`: see
+        :class:`incrowd.core.transactions.Transactions`.
     units
         `owner` and `row` of every unit, and the `person` behind it as a number: of sessions the row of the person's first,
         otherwise the row. Users and sessions with nothing left are there too; baskets are not. Sessions have the `user`, too.
@@ -48,6 +53,11 @@ class Gathered:
         How many items all units have, copies not counted.
     summary, account
         What was counted, and the same in words; see :meth:`incrowd.logs.input.Input.summed_up`.
+    has_clicks
+        Whether the log has clicks.
+    times
+        The log's first and last time; None where it has none. Then the steps ``weeks`` (`row`, `week`) and ``active`` (`row`, `days`) are
+        written down: in which weeks each row has queries, and on how many days its person has.
     """
 
     bags: DataFrame
@@ -57,6 +67,8 @@ class Gathered:
     entries: int
     summary: Mapping[str, int]
     account: tuple[str, ...]
+    has_clicks: bool = False
+    times: tuple[int, int] | None = None
 
     @property
     def has_sessions(self) -> bool:
@@ -75,14 +87,23 @@ class Gathered:
             pa.array([], pa.string()),
             self.unit,
             account=self.account,
+            has_clicks=self.has_clicks,
         )
 
 
 def gather(
-    work: Work, reading: Reading, unit: Unit, items: str, knowledge: Taxonomy | None = None, *, bags: bool
+    work: Work,
+    reading: Reading,
+    unit: Unit,
+    items: str,
+    knowledge: Taxonomy | None = None,
+    *,
+    bags: bool,
+    places: bool = False,
 ) -> Gathered:
     """Build bags of named items from what was read; the parameters are those of :meth:`incrowd.logs.Log.transactions`."""
-    name, counts = reading.name_of_unit(unit), dict[str, int]()
+    first = [f.min("place").alias("place")] if places and items in WORD_ITEMS else []
+    name, counts, span = reading.name_of_unit(unit), dict[str, int](), None
     if reading.is_baskets:
         units, records = _baskets(reading), reading.rows
         words = reading.good.select(f.col("unit").alias("key"), f.col("query").alias("text"))
@@ -90,13 +111,14 @@ def gather(
         events = work.settle(_events(reading, unit), "queries")
         units, queries = _units(work, events), events.where(f.col("query") != "").select("key", "query")
         counts["queries"], records = queries.count(), units.count()
-        words = queries.mapInArrow(partial(_words, items=items), "key string, text string")
-    pairs = work.settle(words.groupBy("key", "text").agg(f.count("*").alias("times")), "pairs")
+        span = _settle_times(work, events, units) if reading.has_times else None
+        words = queries.mapInArrow(partial(_words, items=items), "key string, text string, place int")
+    pairs = work.settle(words.groupBy("key", "text").agg(f.count("*").alias("times"), *first), "pairs")
     meanings = work.settle(_meanings(work, pairs, lookup_of(items, knowledge)), "meanings")
     counts |= _count_kinds(meanings)
     named = pairs.join(meanings.select("text", "name").where(f.col("name").isNotNull()), "text")
     times = f.sum("times") if bags else f.lit(1)
-    bag = work.settle(named.groupBy("key", "name").agg(times.cast("int").alias("times")), "bags")
+    bag = work.settle(named.groupBy("key", "name").agg(times.cast("int").alias("times"), *first), "bags")
     vocabulary = _vocabulary(meanings)
     for step in ("queries", "pairs", "meanings"):
         work.forget(step)
@@ -108,7 +130,7 @@ def gather(
         "empty": records - filled,
     }
     summary, account = reading.summed_up(name, items, counts)
-    return Gathered(bag, units, name, vocabulary, entries, summary, account)
+    return Gathered(bag, units, name, vocabulary, entries, summary, account, reading.has_clicks, span)
 
 
 def _baskets(reading: Reading) -> DataFrame:
@@ -118,7 +140,7 @@ def _baskets(reading: Reading) -> DataFrame:
 
 
 def _events(reading: Reading, unit: Unit) -> DataFrame:
-    """Return the `key` of the unit and the `query` of all events, and of sessions the `user` and the number of the `visit`.
+    """Return the `key` of the unit, the `query` and the `time` of all events, and of sessions the `user` and the number of the `visit`.
 
     The clicks of one query, which share its time, count once. An empty query counts as activity, as in
     :func:`incrowd.logs.units.make_units`.
@@ -126,12 +148,26 @@ def _events(reading: Reading, unit: Unit) -> DataFrame:
     events = reading.good.select("user", "time", "query")
     events = events.distinct() if reading.has_times else events
     if unit.gap is None:
-        return events.select(f.col("user").alias("key"), "query")
+        return events.select(f.col("user").alias("key"), "query", "time")
     # Rows of the same second are peers in the sum, so they share a visit whatever their order.
     in_order = Window.partitionBy("user").orderBy("time")
     starts = f.coalesce((f.col("time") - f.lag("time").over(in_order) > unit.gap).cast("int"), f.lit(0))
     visits = events.withColumn("starts", starts).withColumn("visit", 1 + f.sum("starts").over(in_order))
-    return visits.select(f.concat_ws("#", "user", "visit").alias("key"), "query", "user", "visit")
+    return visits.select(f.concat_ws("#", "user", "visit").alias("key"), "query", "time", "user", "visit")
+
+
+def _settle_times(work: Work, events: DataFrame, units: DataFrame) -> tuple[int, int] | None:
+    """Write down in which weeks units were active, and on how many days people; return the first and the last time."""
+    first, last = events.agg(f.min("time"), f.max("time")).collect()[0]
+    if first is None:
+        return None
+    week = f.floor((f.col("time") - first) / WEEK).cast("int").alias("week")
+    named = units.withColumnRenamed("owner", "key")
+    work.settle(events.select("key", week).distinct().join(named, "key").select("row", "week"), "weeks")
+    person = "user" if "user" in events.columns else "key"
+    days = f.countDistinct(f.floor(f.col("time") / DAY)).cast("int").alias("days")
+    work.settle(events.groupBy(person).agg(days).join(named, person).select("row", "days"), "active")
+    return first, last
 
 
 def _units(work: Work, events: DataFrame) -> DataFrame:
@@ -147,11 +183,13 @@ def _units(work: Work, events: DataFrame) -> DataFrame:
 
 
 def _words(batches: Iterable[pa.RecordBatch], *, items: str) -> Iterator[pa.RecordBatch]:
-    """Yield a row for each text of each query that is looked up."""
+    """Yield a row for each text of each query that is looked up, with its place in the query."""
     for batch in batches:
         words = words_of(batch.column("query"), items)
-        owner = np.repeat(np.arange(len(batch)), np.diff(np.array(words.offsets)))
-        yield pa.record_batch([batch.column("key").take(pa.array(owner)), words.flatten()], ["key", "text"])
+        lengths = np.diff(np.array(words.offsets))
+        key = batch.column("key").take(pa.array(list_ids(starts_of(lengths))))
+        place = pa.array(places_within(lengths).astype(np.int32))
+        yield pa.record_batch([key, words.flatten(), place], ["key", "text", "place"])
 
 
 def _meanings(work: Work, pairs: DataFrame, lookup: Lookup | None) -> DataFrame:
@@ -184,17 +222,18 @@ def _vocabulary(meanings: DataFrame) -> pa.Array:
 
 
 def place_rows(work: Work, gathered: Gathered, attached: Attached) -> DataFrame:
-    """Return the rows in terms of the taxonomy's leaves: `row`, `person`, `leaf`, `times`.
+    """Return the rows in terms of the taxonomy's leaves: `row`, `person`, `leaf`, `times`, and `place` where it was asked for.
 
     Rows that hold nothing are not there.
     """
     tree = attached.taxonomy
     table = pa.table({"name": tree.items, "leaf": pa.array(tree.item_leaf, pa.int32())})
     placed = gathered.bags.join(work.table(table, "leaves.parquet"), "name")
-    pairs = f.array_sort(f.collect_list(f.struct("leaf", "times"))).alias("pairs")
+    said = [name for name in ("leaf", "times", "place") if name in placed.columns]
+    pairs = f.array_sort(f.collect_list(f.struct(*said))).alias("pairs")
     rows = placed.groupBy("key").agg(pairs)
     if gathered.unit == "record":
         rows = rows.select(f.col("key").alias("row"), f.col("key").alias("person"), "pairs")
     else:
         rows = rows.join(gathered.units.withColumnRenamed("owner", "key"), "key")
-    return work.settle(rows.select("row", "person", "pairs.leaf", "pairs.times"), "rows")
+    return work.settle(rows.select("row", "person", *(f"pairs.{name}" for name in said)), "rows")

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import Broadcast
 from pyspark.sql import DataFrame
 
@@ -21,12 +22,12 @@ from incrowd.spark.reading.survey import Plan
 __all__ = ["EVENTS", "event_batches", "parse"]
 
 Plans = Broadcast[Mapping[Place, Plan]]
-EVENTS = "unit long, user string, time long, query string, file int, line long, reason string, text string"
+EVENTS = "unit long, user string, time long, query string, clicked boolean, file int, line long, reason string, text string"
 _SCHEMA = arrow_schema(EVENTS)
 
 
 def parse(lines: DataFrame, plans: Plans, *, keep_rejected: bool) -> DataFrame:
-    """Return a row for each event (`user`, `time`, `query`), for each word of a basket (`unit`, `query`, `line`) and for each
+    """Return a row for each event (`user`, `time`, `query`, and whether an address was `clicked`), for each word of a basket (`unit`, `query`, `line`) and for each
     rejected line (`file`, `line`, `reason` and, if it is kept, its `text`).
     """  # noqa: D205 - three kinds of rows in one sentence
     return lines.mapInArrow(partial(_parsed, plans=plans, keep_text=keep_rejected), EVENTS)
@@ -50,9 +51,9 @@ def event_batches(rows: Iterable[Rows], rejects: Rejects, file: int) -> Iterator
     for some in rows:
         good = accept(some, rejects).combine_chunks()
         if len(good):
-            yield _batch(
-                len(good), **{name: good.column(name).chunk(0) for name in ("user", "time", "query")}
-            )
+            known = {name: good.column(name).chunk(0) for name in ("user", "time", "query")}
+            clicked = pc.fill_null(pc.not_equal(good.column("url").chunk(0), ""), fill_value=False)
+            yield _batch(len(good), **known, clicked=clicked)
         yield from _reject_batches(rejects, file)
     yield from _reject_batches(rejects, file)
 

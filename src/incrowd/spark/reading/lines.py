@@ -29,7 +29,7 @@ _UNSPLIT = {
 }
 
 
-_ARROW = {"int": pa.int32(), "long": pa.int64(), "string": pa.string()}
+_ARROW = {"boolean": pa.bool_(), "int": pa.int32(), "long": pa.int64(), "string": pa.string()}
 
 
 class Place(NamedTuple):

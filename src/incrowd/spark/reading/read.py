@@ -34,10 +34,13 @@ class Reading(Input):
         What the first look at the input has found.
     parsed
         Events or words of baskets, and rejected lines; see :func:`incrowd.spark.reading.events.parse`.
+    has_clicks
+        Whether any event has a click.
     """
 
     found: Survey
     parsed: DataFrame
+    has_clicks: bool
 
     @property
     def good(self) -> DataFrame:
@@ -78,7 +81,10 @@ def _parsed(work: Work, name: str, lines: DataFrame, found: Survey, *, keep_reje
 def _counted(work: Work, name: str, found: Survey, parsed: DataFrame) -> Reading:
     """Write down what was read, and count."""
     rows = work.settle(parsed, "read")
-    counted = {row["reason"]: row["count"] for row in rows.groupBy("reason").count().collect()}
+    sums = (
+        rows.groupBy("reason").agg(f.count("*").alias("count"), f.max("clicked").alias("clicked")).collect()
+    )
+    counted = {row["reason"]: row["count"] for row in sums}
     events = counted.pop(None, 0)
     kept = found.records if found.format == "dat" else events
     check_has_rows(name, kept, counted)
@@ -92,4 +98,5 @@ def _counted(work: Work, name: str, found: Survey, parsed: DataFrame) -> Reading
         rejected=counted,
         found=found,
         parsed=rows,
+        has_clicks=any(row["clicked"] for row in sums),
     )
