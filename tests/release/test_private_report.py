@@ -112,7 +112,19 @@ def log(tmp_path):
 
 
 def run(log, report, *options):
-    return call("anonymize", log, "--k", 3, "--out", log.parent / "out", "--private-report", report, *options)
+    return call(
+        "anonymize",
+        log,
+        "--method",
+        "flock",
+        "--k",
+        3,
+        "--out",
+        log.parent / "out",
+        "--private-report",
+        report,
+        *options,
+    )
 
 
 def test_it_is_refused_inside_the_release_and_where_something_is(log, tmp_path):

@@ -113,6 +113,7 @@ def test_each_purpose_has_a_measure_or_a_no():
     served = {one.name: one.answer for one in purposes(use, "Yes.", people_are_served=True)}
     assert "10.0%" in served["Counts"]
     assert "50.0%" in served["Pairs"]
+    assert served["Trends"].startswith("No: no times")
     assert "30.0%" in served["Trends"]
     assert "40.0%" in served["Clicks"]
     assert served["Whole people"] == "Yes."

@@ -139,23 +139,21 @@ class Log(Input):
         look_up_words(self.store, lookup_of(chosen, knowledge))
         counts |= count_kinds(self.store)
         rows = compress(
-            self.store,
-            by_part=wanted.is_part,
-            places=places,
-            progress=lambda n, of: report(of + n, 2 * of),
+            self.store, by_part=wanted.is_part, places=places, progress=lambda n, of: report(of + n, 2 * of)
         )
-        made = self._finish(rows, label, chosen, counts, bags=bags)
-        return made if self.is_baskets else self._with_events(made, wanted, events=events)
-
-    def _with_events(self, made: Transactions, unit: Unit, *, events: bool) -> Transactions:
-        """Add when rows were typed, whether there are clicks, and every query event if that is wanted."""
-        made = replace(made, has_clicks=clicks_in(self.store))
-        if self.has_times:
-            weeks, activity = weeks_of(self.store, unit, len(made)), find_activity(self.store, unit)
-            made = replace(made, weeks=weeks, activity=activity)
+        made = self._with_times(self._finish(rows, label, chosen, counts, bags=bags), wanted)
         if not events:
             return made
-        return replace(made, events=collect_events(self.store, unit, len(made), has_times=self.has_times))
+        return replace(made, events=collect_events(self.store, wanted, len(made), has_times=self.has_times))
+
+    def _with_times(self, made: Transactions, unit: Unit) -> Transactions:
+        """Return the rows with what is known of days, weeks and clicks."""
+        if self.has_times:
+            made = replace(made, activity=find_activity(self.store, unit))
+        if self.is_baskets:
+            return made
+        weeks = weeks_of(self.store, unit, len(made)) if self.has_times else None
+        return replace(made, weeks=weeks, has_clicks=clicks_in(self.store))
 
     def _check_items(self, items: str | None, *, events: bool) -> str:
         """Return the kind of items; refuse a kind that this log does not have."""

@@ -11,6 +11,7 @@ __all__ = ["Purpose", "purposes"]
 
 Measures = Mapping[str, float | None]
 NOT_MEASURED = "not measured"
+NO_TIMES = "No: no times are published."
 
 
 class Purpose(NamedTuple):
@@ -63,12 +64,15 @@ def _pairs(use: Measures) -> tuple[str, bool]:
 def _trends(use: Measures) -> tuple[str, bool]:
     error = use.get("trend_error")
     if error is None:
-        return "No: no times are published.", False
-    return f"Weekly counts of the 100 most frequent items are off by {share(error)} on average.", True
+        return NO_TIMES, False
+    return (
+        f"{NO_TIMES} Spread evenly over the weeks, counts of the 100 most frequent items are off by {share(error)}.",
+        False,
+    )
 
 
 def _clicks(use: Measures) -> tuple[str, bool]:
     recall = use.get("clicks_recall")
-    if recall is None:
+    if not recall:
         return "No: no addresses are published.", False
     return f"{share(recall)} of the 1,000 most frequent pairs of query and address are found.", True

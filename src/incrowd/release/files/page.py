@@ -78,7 +78,7 @@ def render_report(manifest: Manifest, digest: Digest, levels: Mapping[Label, int
 
 def _purposes(manifest: Manifest) -> list[Purpose]:
     """Return what the records can be used for."""
-    use = getattr(manifest, "use", None)
+    use = manifest.use
     return purposes(
         {} if use is None else msgspec.to_builtins(use), _whole_people(manifest), people_are_served=True
     )
