@@ -34,7 +34,7 @@ units in some.
 
 **Re-linking.** Two tiles of one person against two tiles of different people: how often does a score rank the former first (0.5 is
 chance)? By the release alone (equal numbers of people), and by what words go together in the world (the control group's raw data), for
-people of the release and for tiles that fit one person of the control group.
+people of the release and for tiles that would fit a person of the control group.
 
 **Dominance.** Counted: tiles of which one person makes more than half of the units, without a cap and with the default.
 """
@@ -376,7 +376,7 @@ class MoreData(NamedTuple):
 def a_day_more(data: Data, **how: Any) -> MoreData:
     """Subtract the counts of a log from those of the same log with a day more."""
     early = data.only(lambda row: row not in data.late)
-    first, second = released(early, cap=10**6, **how), released(data, cap=10**6, **how)
+    first, second = released(early, **how), released(data, **how)
     before, after = units_of(first), units_of(second)
     true = Counter(word for row in data.late for word in data.units[row])
     found = {word: after[word] - before[word] for word in true if word in before and word in after}
@@ -498,8 +498,13 @@ def relinked(data: Data, trials: int = TRIALS) -> Linked:
 
 
 def _fitting(items: set[str], tiles: Sequence[Tile]) -> set[int]:
-    """Return the tiles that a person could hold."""
-    return {t for t, tile in enumerate(tiles) if items.issuperset(words_of(tile))}
+    """Return tiles that a person could hold all at once: the largest first, none with a word of another."""
+    left, found = set(items), set()
+    for t in sorted(range(len(tiles)), key=lambda t: (-len(tiles[t].labels), -tiles[t].people)):
+        if tiles[t].labels and left.issuperset(words_of(tiles[t])):
+            left -= set(words_of(tiles[t]))
+            found.add(t)
+    return found
 
 
 def world_of(data: Data) -> Callable[[str, str], float]:

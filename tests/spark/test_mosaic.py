@@ -11,6 +11,7 @@ from helpers import Quiet
 from incrowd.core import memory
 from incrowd.errors import BadInputError
 from incrowd.jobs.audit import audit_release
+from incrowd.jobs.run import run_job
 from incrowd.jobs.spec import Options
 from incrowd.logs.synth.generate import write_log
 from incrowd.spark import run as spark_run
@@ -61,6 +62,17 @@ def test_sessions_of_terms_and_a_giant_person(log, tmp_path):
     # However often one person has an item, each tile counts them at most three times.
     assert all(tile["units"] <= 3 * tile["people"] for tile in tiles)
     assert not any(b"zyzzyva" in file.read_bytes() for file in (tmp_path / "spark/out").iterdir())
+
+
+@pytest.mark.usefixtures("spark")
+def test_words_of_a_tile_are_in_the_local_order(log, tmp_path):
+    options = {"method": "mosaic", "k": 3, "unit": "session:30m", "items": "terms", "seed": 5}
+    options["parameters"] = {"aged": "1"}
+    run_spark_job(Options(log, tmp_path / "spark", **options), Quiet())
+    run_job(Options(log, tmp_path / "local", **options), Quiet())
+    one, other = (pq.read_table(tmp_path / name / "tiles.parquet") for name in ("spark", "local"))
+    assert one.equals(other)
+    assert any(order for order in one["order"].to_pylist())
 
 
 @pytest.mark.usefixtures("spark")

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incrowd.core.types import Ints32
+from incrowd.core.types import Bytes, Ints32, Ints64
 
 if TYPE_CHECKING:
     from incrowd.logs.store import Store
 
-__all__ = ["LAST_PLACE", "TokenTable", "one_word_each", "without_empty_words"]
+__all__ = ["LAST_PLACE", "TokenTable", "one_word_each", "places_within", "without_empty_words"]
 
 
 LAST_PLACE = 255
@@ -50,12 +50,18 @@ class TokenTable:
         lengths = np.diff(np.array(words.offsets))
         columns = {"unit": np.repeat(units, lengths), "word": codes + self._next_word}
         if self._places:
-            within = np.arange(len(codes)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-            columns["place"] = np.minimum(within, LAST_PLACE).astype(np.uint8)
+            columns["place"] = places_within(lengths)
         self._store.insert("tokens", pa.table(columns))
         occurrences = np.bincount(codes, minlength=len(texts))
         self._store.insert("words", pa.table({"word": numbers, "text": texts, "occurrences": occurrences}))
         self._next_word += len(texts)
+
+
+def places_within(lengths: Ints64) -> Bytes:
+    """Return where in its list each word of lists of these lengths stands; the last place stands for all beyond, too."""
+    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    places: Bytes = np.minimum(within, LAST_PLACE).astype(np.uint8)
+    return places
 
 
 def one_word_each(texts: pa.StringArray) -> pa.ListArray:

@@ -70,7 +70,8 @@ def collect_units(work: Work, gathered: Gathered, attached: Attached) -> Transac
         Who has which items, and the tree with transactions that have its vocabulary and no rows.
     """
     number = gathered.summary["units"]
-    own = work.here("rows", ["row", "leaf", "times"]).combine_chunks()
+    places = ["place"] if "place" in gathered.bags.columns else []
+    own = work.here("rows", ["row", "leaf", "times", *places]).combine_chunks()
     bags = _transactions(own, attached.taxonomy, attached.transactions, number)
     del own  # the names take as much again
     names = [name for name in ("owner", "user") if name in gathered.units.columns]
@@ -111,12 +112,14 @@ def _transactions(own: pa.Table, taxonomy: Taxonomy, empty: Transactions, rows: 
     row, item = np.repeat(np.array(own["row"]), np.diff(bags.start)), item_of_leaf[bags.leaf]
     order = np.argsort(row * len(empty.vocabulary) + item)
     indptr = starts_of(np.bincount(row, minlength=rows))
+    places = own["place"].chunk(0).flatten() if "place" in own.column_names else None
     return replace(
         empty,
         indptr=indptr,
         items=item[order],
         counts=bags.times[order],
         owners=pa.nulls(rows, pa.string()),
+        places=None if places is None else np.array(places, dtype=np.uint8)[order],
     )
 
 

@@ -187,7 +187,15 @@ def _placed(job: Job, work: Work, clock: Clock, reading: Reading) -> Placed:
     clock.step("items")
     items = reading.kind_of_items(job.items)
     knowledge = knowledge_for(job, items)
-    gathered = gather(work, reading, job.unit or Unit(), items, knowledge, bags=not job.options.sets)
+    gathered = gather(
+        work,
+        reading,
+        job.unit or Unit(),
+        items,
+        knowledge,
+        bags=not job.options.sets,
+        places=job.method.uses_places,
+    )
     if job.method.name in ON_DRIVER:
         _check_driver(job, gathered)
     check_left(reading, gathered.summary)

@@ -17,8 +17,10 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 
 from incrowd.core.activity import DAY
+from incrowd.core.ragged import list_ids, starts_of
 from incrowd.core.transactions import Transactions
-from incrowd.logs.items import Lookup, lookup_of, named_by_kind, words_of
+from incrowd.logs.items import WORD_ITEMS, Lookup, lookup_of, named_by_kind, words_of
+from incrowd.logs.tokens import places_within
 from incrowd.logs.units import Unit
 from incrowd.logs.weeks import WEEK
 from incrowd.spark.reading.read import Reading
@@ -38,7 +40,8 @@ class Gathered:
     Parameters
     ----------
     bags
-        `key` (the owner, or the number of a basket), `name` of an item, `times`.
+        `key` (the owner, or the number of a basket), `name` of an item, `times`, and where it was asked for the `place`: see
+        :class:`incrowd.core.transactions.Transactions`.
     units
         `owner` and `row` of every unit, and the `person` behind it as a number: of sessions the row of the person's first,
         otherwise the row. Users and sessions with nothing left are there too; baskets are not. Sessions have the `user`, too.
@@ -89,9 +92,17 @@ class Gathered:
 
 
 def gather(
-    work: Work, reading: Reading, unit: Unit, items: str, knowledge: Taxonomy | None = None, *, bags: bool
+    work: Work,
+    reading: Reading,
+    unit: Unit,
+    items: str,
+    knowledge: Taxonomy | None = None,
+    *,
+    bags: bool,
+    places: bool = False,
 ) -> Gathered:
     """Build bags of named items from what was read; the parameters are those of :meth:`incrowd.logs.Log.transactions`."""
+    first = [f.min("place").alias("place")] if places and items in WORD_ITEMS else []
     name, counts, span = reading.name_of_unit(unit), dict[str, int](), None
     if reading.is_baskets:
         units, records = _baskets(reading), reading.rows
@@ -101,13 +112,13 @@ def gather(
         units, queries = _units(work, events), events.where(f.col("query") != "").select("key", "query")
         counts["queries"], records = queries.count(), units.count()
         span = _settle_times(work, events, units) if reading.has_times else None
-        words = queries.mapInArrow(partial(_words, items=items), "key string, text string")
-    pairs = work.settle(words.groupBy("key", "text").agg(f.count("*").alias("times")), "pairs")
+        words = queries.mapInArrow(partial(_words, items=items), "key string, text string, place int")
+    pairs = work.settle(words.groupBy("key", "text").agg(f.count("*").alias("times"), *first), "pairs")
     meanings = work.settle(_meanings(work, pairs, lookup_of(items, knowledge)), "meanings")
     counts |= _count_kinds(meanings)
     named = pairs.join(meanings.select("text", "name").where(f.col("name").isNotNull()), "text")
     times = f.sum("times") if bags else f.lit(1)
-    bag = work.settle(named.groupBy("key", "name").agg(times.cast("int").alias("times")), "bags")
+    bag = work.settle(named.groupBy("key", "name").agg(times.cast("int").alias("times"), *first), "bags")
     vocabulary = _vocabulary(meanings)
     for step in ("queries", "pairs", "meanings"):
         work.forget(step)
@@ -172,11 +183,13 @@ def _units(work: Work, events: DataFrame) -> DataFrame:
 
 
 def _words(batches: Iterable[pa.RecordBatch], *, items: str) -> Iterator[pa.RecordBatch]:
-    """Yield a row for each text of each query that is looked up."""
+    """Yield a row for each text of each query that is looked up, with its place in the query."""
     for batch in batches:
         words = words_of(batch.column("query"), items)
-        owner = np.repeat(np.arange(len(batch)), np.diff(np.array(words.offsets)))
-        yield pa.record_batch([batch.column("key").take(pa.array(owner)), words.flatten()], ["key", "text"])
+        lengths = np.diff(np.array(words.offsets))
+        key = batch.column("key").take(pa.array(list_ids(starts_of(lengths))))
+        place = pa.array(places_within(lengths).astype(np.int32))
+        yield pa.record_batch([key, words.flatten(), place], ["key", "text", "place"])
 
 
 def _meanings(work: Work, pairs: DataFrame, lookup: Lookup | None) -> DataFrame:
@@ -209,17 +222,18 @@ def _vocabulary(meanings: DataFrame) -> pa.Array:
 
 
 def place_rows(work: Work, gathered: Gathered, attached: Attached) -> DataFrame:
-    """Return the rows in terms of the taxonomy's leaves: `row`, `person`, `leaf`, `times`.
+    """Return the rows in terms of the taxonomy's leaves: `row`, `person`, `leaf`, `times`, and `place` where it was asked for.
 
     Rows that hold nothing are not there.
     """
     tree = attached.taxonomy
     table = pa.table({"name": tree.items, "leaf": pa.array(tree.item_leaf, pa.int32())})
     placed = gathered.bags.join(work.table(table, "leaves.parquet"), "name")
-    pairs = f.array_sort(f.collect_list(f.struct("leaf", "times"))).alias("pairs")
+    said = [name for name in ("leaf", "times", "place") if name in placed.columns]
+    pairs = f.array_sort(f.collect_list(f.struct(*said))).alias("pairs")
     rows = placed.groupBy("key").agg(pairs)
     if gathered.unit == "record":
         rows = rows.select(f.col("key").alias("row"), f.col("key").alias("person"), "pairs")
     else:
         rows = rows.join(gathered.units.withColumnRenamed("owner", "key"), "key")
-    return work.settle(rows.select("row", "person", "pairs.leaf", "pairs.times"), "rows")
+    return work.settle(rows.select("row", "person", *(f"pairs.{name}" for name in said)), "rows")
