@@ -50,6 +50,21 @@ def test_a_unit_is_of_the_weeks_in_which_it_has_queries(tmp_path, unit):
     assert found == {owner: sorted(weeks) for owner, weeks in expected.items()}
 
 
+@pytest.mark.parametrize("unit", ["query", "day", "week"])
+def test_parts_of_a_log_are_of_their_weeks(tmp_path, unit):
+    start = 1_141_000_000
+    rows = [(f"u{n % 3}", start + n * 2 * DAY, "dog", "") for n in range(12)]
+    with log_of(tmp_path / "log.csv", rows) as log:
+        made = log.transactions(unit=unit)
+    found, number = weeks_of(made)
+    assert number == 4
+    assert len(found) == len(made)
+    assert all(found.values())
+    times = sorted((time - start) // (7 * DAY) for _, time, *_ in rows)
+    if unit != "week":
+        assert sorted(week for weeks in found.values() for week in weeks) == times
+
+
 @pytest.mark.parametrize(
     ("seconds", "number"),
     [(13 * DAY, None), (14 * DAY - 1, 2), (14 * DAY, 2), (14 * DAY + 1, 3), (40_000 * DAY, None)],
