@@ -60,7 +60,7 @@ def test_no_message_tells_the_secret_seed(tmp_path):
 
 
 def test_records_may_be_counted_with_a_warning(log, tmp_path):
-    options = ("--k", 3, "--unit", "query", "--items", "terms", "--distinct", "records")
+    options = ("--k", 3, "--method", "flock", "--unit", "query", "--items", "terms", "--distinct", "records")
     ran = call("anonymize", log, "--out", tmp_path / "out", *options)
     assert ran.code == 0, ran.err
     assert "Records are queries: several records of a class may be one person's." in ran.out

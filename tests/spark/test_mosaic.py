@@ -51,6 +51,7 @@ def test_sessions_of_terms_and_a_giant_person(log, tmp_path):
         log, tmp_path, method="mosaic", k=3, unit="session:30m", items="terms", private_map="map", seed=5
     )
     assert found["claim"]["kind"] == "k-anonymous tiles"
+    assert found["claim"]["aged"] == 2  # the log spans a month
     assert found["claim"]["distinct"] == "people"
     assert found["people_min"] >= 3
     assert found["rejected"]["by_reason"] == {"2 fields, not 5": 1}
@@ -111,3 +112,9 @@ def test_what_the_driver_cannot_hold_is_refused_before_it_comes_there(tmp_path, 
         "give --memory 1.1GB, or fewer records"
     )
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_series_is_for_tiles_alone(log, tmp_path):
+    job = Options(log, tmp_path / "out", 3, method="partition", series=tmp_path / "ledger")
+    with pytest.raises(BadInputError, match="--series with method partition is for the local engine only"):
+        run_spark_job(job, Quiet())

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.transactions import Transactions
-from incrowd.core.types import Ints, Words64
+from incrowd.core.types import Words64
 from incrowd.errors import BadInputError
 from incrowd.jobs.data import unlisted_by
 from incrowd.jobs.spec import Job
@@ -107,32 +108,26 @@ def _job_digest(job: Job, items: str, attached: Attached, key: bytes) -> str:
         "versions": msgspec.to_builtins(Versions.here()),
     }
     hashed.update(json.dumps(how, sort_keys=True).encode())
-    for part in _parts(data, tree):
+    for part in (data, tree.parent, tree.labels, tree.made):
         for piece in _pieces(part):
             hashed.update(len(piece).to_bytes(8, "big") + piece)
     return hashed.hexdigest()
 
 
-def _parts(data: Transactions, tree: Any) -> list[Ints | pa.Array | None]:
-    """Return the arrays that a method is given."""
-    found = [data.indptr, data.items, data.counts, data.vocabulary, data.owners, data.people]
-    found += [tree.parent, tree.labels, tree.made]
-    if data.activity is not None:
-        found += [data.activity.days, np.array([data.activity.first, data.activity.last])]
-    if data.events is not None:
-        found += [getattr(data.events, name) for name in data.events.__dataclass_fields__]
-    return found
-
-
-def _pieces(part: Ints | pa.Array | None) -> Sequence[bytes] | Iterator[bytes]:
-    """Return an array as bytes, some at a time."""
-    if part is None:
-        return [b"none"]
+def _pieces(part: Any) -> Iterator[bytes]:
+    """Yield all that a method is given as bytes, some at a time: arrays, texts, numbers, and objects of these."""
     if isinstance(part, np.ndarray):
-        return [np.ascontiguousarray(part).tobytes()]
-    return (
-        json.dumps(part.slice(at, AT_ONCE).to_pylist()).encode() for at in range(0, len(part) or 1, AT_ONCE)
-    )
+        yield np.ascontiguousarray(part).tobytes()
+    elif isinstance(part, pa.Array):
+        for at in range(0, len(part) or 1, AT_ONCE):
+            yield json.dumps(part.slice(at, AT_ONCE).to_pylist()).encode()
+    elif is_dataclass(part) or hasattr(part, "_fields"):
+        names = getattr(part, "_fields", None) or [field.name for field in fields(part)]
+        for name in names:
+            yield name.encode()
+            yield from _pieces(getattr(part, name))
+    else:
+        yield repr(part).encode()
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

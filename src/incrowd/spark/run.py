@@ -17,6 +17,7 @@ from incrowd.jobs.anonymize import counted_by
 from incrowd.jobs.clock import Clock, ProgressListener
 from incrowd.jobs.data import attach_items, check_left, knowledge_for, rejects_named
 from incrowd.jobs.run import Made, Outcome, anonymized, choices, load_all, run_on
+from incrowd.jobs.series import in_series
 from incrowd.jobs.spec import Job, Options, read_job, settled
 from incrowd.kernels.arrays import tree_arrays
 from incrowd.logs import Unit
@@ -89,7 +90,8 @@ def _check(job: Job) -> None:
     """Refuse what does not work on a cluster, before anything is read."""
     local = {
         f"method {job.method.name}": job.method.name not in (*METHODS, *ON_DRIVER),
-        "--series": job.options.series is not None,
+        f"--series with method {job.method.name}": job.options.series is not None
+        and job.method.name not in ON_DRIVER,
         f"--unit {job.unit}": job.unit is not None and job.unit.part is not None,
         f"--encoding {job.options.encoding}": job.encoding != UTF8,
         "--private-report": job.options.private_report is not None,
@@ -129,12 +131,12 @@ def _engine(spark: SparkSession, source: str, shard: int, job: Job, clock: Clock
             placed = _placed(job, work, clock, reading)
         items = reading.kind_of_items(job.items)
         if job.method.name in ON_DRIVER:
-            release = _made_here(job, work, clock, placed, items)
-        else:
-            clock.step("anonymize")
-            release = _made_there(job, work, placed, items, shard)
+            units = collect_units(work, placed.gathered, placed.attached)
+            placed = placed._replace(attached=placed.attached._replace(transactions=units))
         attached, summary = placed.attached, placed.gathered.summary
-        yield Made(release, attached.listed, attached.unlisted, reading, summary, job.chosen)
+        with in_series(job, items, attached):
+            release = _made(job, work, clock, placed, items, shard=shard)
+            yield Made(release, attached.listed, attached.unlisted, reading, summary, job.chosen)
 
 
 def _check_map(job: Job, reading: Reading) -> None:
@@ -145,13 +147,14 @@ def _check_map(job: Job, reading: Reading) -> None:
         )
 
 
-def _made_here(job: Job, work: Work, clock: Clock, placed: Placed, items: str) -> Publication:
-    """Bring the units to this process, and go on as the local engine does."""
-    attached = placed.attached
-    attached = attached._replace(transactions=collect_units(work, placed.gathered, attached))
-    load_all([job], clock)
+def _made(job: Job, work: Work, clock: Clock, placed: Placed, items: str, *, shard: int) -> Publication:
+    """Run the method: on the cluster, or in this process as the local engine does."""
+    if job.method.name in ON_DRIVER:
+        load_all([job], clock)
+        clock.step("anonymize")
+        return anonymized(job, items, placed.attached, clock.listener.reading)
     clock.step("anonymize")
-    return anonymized(job, items, attached, clock.listener.reading)
+    return _made_there(job, work, placed, items, shard)
 
 
 def _made_there(job: Job, work: Work, placed: Placed, items: str, shard: int) -> SparkRelease:
