@@ -139,17 +139,9 @@ class Log(Input):
         look_up_words(self.store, lookup_of(chosen, knowledge))
         counts |= count_kinds(self.store)
         rows = compress(
-            self.store,
-            by_part=wanted.is_part,
-            places=places,
-            progress=lambda n, of: report(of + n, 2 * of),
+            self.store, by_part=wanted.is_part, places=places, progress=lambda n, of: report(of + n, 2 * of)
         )
-        made = self._finish(rows, label, chosen, counts, bags=bags)
-        if self.has_times:
-            made = replace(made, activity=find_activity(self.store, wanted))
-        if not self.is_baskets:
-            weeks = weeks_of(self.store, wanted, len(made)) if self.has_times else None
-            made = replace(made, weeks=weeks, has_clicks=clicks_in(self.store))
+        made = self._with_activity(self._finish(rows, label, chosen, counts, bags=bags), wanted)
         if not events:
             return made
         return replace(made, events=collect_events(self.store, wanted, len(made), has_times=self.has_times))
@@ -196,6 +188,16 @@ class Log(Input):
         }
         self.summary, account = self.summed_up(unit, items, counts)
         return replace(made, account=account)
+
+    def _with_activity(self, made: Transactions, unit: Unit) -> Transactions:
+        """Return transactions of a log that also say when people and rows were active, if it has times, and whether it has clicks."""
+        if self.is_baskets:
+            return made
+        made = replace(made, has_clicks=clicks_in(self.store))
+        if not self.has_times:
+            return made
+        weeks = weeks_of(self.store, unit, len(made))
+        return replace(made, activity=find_activity(self.store, unit), weeks=weeks)
 
     def __repr__(self) -> str:
         users = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import NamedTuple
 
@@ -17,10 +17,11 @@ from incrowd.jobs.anonymize import counted_by
 from incrowd.jobs.clock import Clock, ProgressListener
 from incrowd.jobs.data import attach_items, check_left, knowledge_for, rejects_named
 from incrowd.jobs.run import Made, Outcome, anonymized, choices, load_all, run_on
-from incrowd.jobs.spec import Job, Options, read_job, settled
+from incrowd.jobs.series import in_series
+from incrowd.jobs.spec import Job, Options, method_for, read_job, settled
 from incrowd.kernels.arrays import tree_arrays
-from incrowd.logs import Unit
-from incrowd.logs.formats.encoding import UTF8
+from incrowd.logs import Unit, parse_unit
+from incrowd.logs.formats.encoding import UTF8, find_encoding
 from incrowd.release.publication import Publication
 from incrowd.spark.collected import collect_units
 from incrowd.spark.flock.method import check_shard, flock_on_spark
@@ -75,8 +76,8 @@ def run_spark_job(
     settings
         Settings of Spark's.
     """
+    _check(options)
     job = read_job(options)
-    _check(job)
     gave_up = "the cluster gave up, and nothing was published"
     with session(options.master, settings) as spark, plain_errors(gave_up):
         limit = shard or _shard(spark.conf.get(SHARD_SETTING, None))
@@ -85,19 +86,21 @@ def run_spark_job(
         return run_on(partial(_engine, spark, source or str(options.input), limit), job, listener)
 
 
-def _check(job: Job) -> None:
-    """Refuse what does not work on a cluster, before anything is read."""
+def _check(options: Options) -> None:
+    """Refuse what does not work on a cluster, before anything is read or a ledger is made."""
+    name = method_for(options)[0].name
+    on_cluster = name in METHODS  # its releases are never whole in this process
     local = {
-        f"method {job.method.name}": job.method.name not in (*METHODS, *ON_DRIVER),
-        "--series": job.options.series is not None,
-        f"--unit {job.unit}": job.unit is not None and job.unit.part is not None,
-        f"--encoding {job.options.encoding}": job.encoding != UTF8,
-        "--private-report": job.options.private_report is not None,
+        f"method {name}": name not in (*METHODS, *ON_DRIVER),
+        f"--unit {options.unit}": options.unit is not None and parse_unit(options.unit).part is not None,
+        f"--encoding {options.encoding}": find_encoding(options.encoding) != UTF8,
+        f"--series with method {name}": on_cluster and options.series is not None,
+        f"--private-report with method {name}": on_cluster and options.private_report is not None,
     }
     for what, is_local in local.items():
         if is_local:
             raise BadInputError(f"{what} is for the local engine only: use --engine local")
-    parse_memory(job.options.memory)
+    parse_memory(options.memory)
 
 
 def _shard(setting: str | None) -> int:
@@ -129,12 +132,13 @@ def _engine(spark: SparkSession, source: str, shard: int, job: Job, clock: Clock
             placed = _placed(job, work, clock, reading)
         items = reading.kind_of_items(job.items)
         if job.method.name in ON_DRIVER:
-            release = _made_here(job, work, clock, placed, items)
+            making: AbstractContextManager[Publication] = _made_here(job, work, clock, placed, items)
         else:
             clock.step("anonymize")
-            release = _made_there(job, work, placed, items, shard)
+            making = nullcontext(_made_there(job, work, placed, items, shard))
         attached, summary = placed.attached, placed.gathered.summary
-        yield Made(release, attached.listed, attached.unlisted, reading, summary, job.chosen)
+        with making as release:
+            yield Made(release, attached.listed, attached.unlisted, reading, summary, job.chosen)
 
 
 def _check_map(job: Job, reading: Reading) -> None:
@@ -145,13 +149,15 @@ def _check_map(job: Job, reading: Reading) -> None:
         )
 
 
-def _made_here(job: Job, work: Work, clock: Clock, placed: Placed, items: str) -> Publication:
+@contextmanager
+def _made_here(job: Job, work: Work, clock: Clock, placed: Placed, items: str) -> Iterator[Publication]:
     """Bring the units to this process, and go on as the local engine does."""
     attached = placed.attached
     attached = attached._replace(transactions=collect_units(work, placed.gathered, attached))
-    load_all([job], clock)
-    clock.step("anonymize")
-    return anonymized(job, items, attached, clock.listener.reading)
+    with in_series(job, items, attached):
+        load_all([job], clock)
+        clock.step("anonymize")
+        yield anonymized(job, items, attached, clock.listener.reading)
 
 
 def _made_there(job: Job, work: Work, placed: Placed, items: str, shard: int) -> SparkRelease:
