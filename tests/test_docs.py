@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -46,6 +47,33 @@ def test_every_command_in_the_docs_exists():
                 assert command in cli.commands, f"{page.name}: incrowd {command}"
                 named.add(command)
     assert {"anonymize", "audit", "compare"} <= named  # the search does find them
+
+
+def blocks_of(page: Path) -> list[str]:
+    """Return what a page tells its reader to type."""
+    return re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+
+
+# Who starts tests has run one of them; the others are run by test_wheel.py and gateway/test_serving.py, in ways that end.
+ELSEWHERE = ("make demo", "make test", "pip install ", "incrowd gateway --demo")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
+def test_every_command_runs_as_it_is_printed(page, tmp_path):
+    lines = [line for block in blocks_of(ROOT / page) for line in block.splitlines()]
+    commands = [line for line in lines if not line.startswith(ELSEWHERE)]
+    assert len(commands) >= 5  # the search does find them
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    for command in commands:
+        ran = subprocess.run(
+            ["bash", "-c", command],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ran.returncode == 0, f"{command}: {ran.stderr}"
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])

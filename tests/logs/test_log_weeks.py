@@ -28,7 +28,14 @@ def weeks_of(made):
     }, made.weeks.number
 
 
-@pytest.mark.parametrize("unit", ["user", "session:30m"])
+def is_new(unit, before, now):
+    """Tell whether an event begins another unit of its person."""
+    if unit == "session:30m":
+        return now - before > 1800
+    return unit == "query" or (unit == "day" and now // DAY > before // DAY)
+
+
+@pytest.mark.parametrize("unit", ["user", "session:30m", "query", "day"])
 def test_a_unit_is_of_the_weeks_in_which_it_has_queries(tmp_path, unit):
     dice = random.Random(7)
     start = 1_141_000_000
@@ -41,13 +48,28 @@ def test_a_unit_is_of_the_weeks_in_which_it_has_queries(tmp_path, unit):
     visits: dict[str, int] = {}
     last: dict[str, int] = {}
     for user, time, *_ in sorted(rows):
-        if user not in last or time - last[user] > 1800:
+        if user not in last or is_new(unit, last[user], time):
             visits[user] = visits.get(user, 0) + 1
         last[user] = time
         owner = user if unit == "user" else f"{user}#{visits[user]}"
         expected.setdefault(owner, set()).add((time - start) // (7 * DAY))
     assert number == 4
     assert found == {owner: sorted(weeks) for owner, weeks in expected.items()}
+
+
+@pytest.mark.parametrize("unit", ["query", "day", "week"])
+def test_parts_of_a_log_are_of_their_weeks(tmp_path, unit):
+    start = 1_141_000_000
+    rows = [(f"u{n % 3}", start + n * 2 * DAY, "dog", "") for n in range(12)]
+    with log_of(tmp_path / "log.csv", rows) as log:
+        made = log.transactions(unit=unit)
+    found, number = weeks_of(made)
+    assert number == 4
+    assert len(found) == len(made)
+    assert all(found.values())
+    times = sorted((time - start) // (7 * DAY) for _, time, *_ in rows)
+    if unit != "week":
+        assert sorted(week for weeks in found.values() for week in weeks) == times
 
 
 @pytest.mark.parametrize(

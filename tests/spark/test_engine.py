@@ -45,10 +45,10 @@ def on_both(path: Path, where: Path, shard=None, **options):
     (where / "spark").mkdir()
     (where / "local").mkdir()
     here, there = (where / name / "out" for name in ("spark", "local"))
-    name = options.pop("private_map", None)
-    maps = [None if name is None else out.with_name(name) for out in (here, there)]
-    found = run_spark_job(Options(path, here, private_map=maps[0], **options), Quiet(), shard=shard).as_dict()
-    local = run_job(Options(path, there, private_map=maps[1], **options), Quiet()).as_dict()
+    names = {name: options.pop(name) for name in ("private_map", "private_report") if name in options}
+    private = [{option: out.with_name(name) for option, name in names.items()} for out in (here, there)]
+    found = run_spark_job(Options(path, here, **private[0], **options), Quiet(), shard=shard).as_dict()
+    local = run_job(Options(path, there, **private[1], **options), Quiet()).as_dict()
     if (there / "records.parquet").exists():
         assert records(where / "spark/out").equals(records(where / "local/out"))
     ours, theirs = (sorted((where / name / "out").iterdir()) for name in ("spark", "local"))
@@ -329,15 +329,19 @@ def test_without_its_private_map_nothing_is_published_and_what_lies_between_step
     [
         ({"method": "clump"}, "method clump is for the local engine only"),
         ({"encoding": "gbk"}, "--encoding gbk is for the local engine only"),
-        ({"private_report": Path("private.html")}, "--private-report is for the local engine only"),
+        ({"unit": "day"}, "--unit day is for the local engine only"),
+        ({"private_report": Path("private.html")}, "--private-report with method partition is for the local"),
+        ({"series": Path("ledger")}, "--series with method partition is for the local engine only"),
         ({"k": 1}, "k must be at least 2"),
         ({"memory": "4XB"}, "memory must be a size like 4GB"),
     ],
 )
-def test_what_is_local_only_is_refused_before_anything_starts(tmp_path, options, line):
+def test_what_is_local_only_is_refused_before_anything_starts(tmp_path, monkeypatch, options, line):
+    monkeypatch.chdir(tmp_path)
     options = {"k": 4, "method": "partition", **options}
     with pytest.raises(BadInputError, match=line):
         run_spark_job(Options(tmp_path / "log", tmp_path / "out", **options), Quiet())
+    assert list(tmp_path.iterdir()) == []  # no ledger either
 
 
 def test_an_output_that_exists_is_refused(tmp_path):

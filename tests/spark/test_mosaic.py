@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -11,7 +13,6 @@ from helpers import Quiet
 from incrowd.core import memory
 from incrowd.errors import BadInputError
 from incrowd.jobs.audit import audit_release
-from incrowd.jobs.run import run_job
 from incrowd.jobs.spec import Options
 from incrowd.logs.synth.generate import write_log
 from incrowd.spark import run as spark_run
@@ -22,7 +23,10 @@ GIANT = "giant#1"  # a name that looks like that of a session
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory):
-    """A log in several blocks: sixty people, and one who has typed all that the others have, most of it in one session."""
+    """A log of a month in several blocks: sixty people, and one who has typed all that the others have, most of it in one session.
+
+    Twenty accounts are of one day only, and do not count. Some queries have clicks.
+    """
     path = tmp_path_factory.mktemp("logs") / "a log.tsv"
     write_log(path, lines=1_200, seed=4, people="all")
     header, *lines = path.read_text(encoding="utf-8").splitlines()
@@ -31,7 +35,12 @@ def log(tmp_path_factory):
     said = [(f"u{place % 60}", query, 1 + place % 28) for place, query in enumerate(queries)]
     said += [(GIANT, query, 1 if place % 3 else 1 + place % 28) for place, query in enumerate(queries)]
     said += [(GIANT, "zyzzyva breeder", 30)]
-    rows = [f"{user}\t{query}\t2006-04-{day:02} 07:17:12\t\t" for user, query, day in said] + ["1\tonly two"]
+    said += [(f"new{place % 20}", query, 20) for place, query in enumerate(queries[:200])]
+    clicks = ("\t", "\t", "1\thttp://www.kennel.example")
+    rows = [
+        f"{user}\t{query}\t2006-04-{day:02} 07:17:12\t{clicks[place % 3]}"
+        for place, (user, query, day) in enumerate(said)
+    ] + ["1\tonly two"]
     order = np.random.default_rng(1).permutation(len(rows))
     path.write_text("\n".join([header, *(rows[place] for place in order)]) + "\n", encoding="utf-8")
     assert path.stat().st_size > 64 * 1024  # several blocks
@@ -48,17 +57,23 @@ def is_proven(where, original):
 @pytest.mark.usefixtures("spark")
 def test_sessions_of_terms_and_a_giant_person(log, tmp_path):
     found, _ = on_both(
-        log, tmp_path, method="mosaic", k=3, unit="session:30m", items="terms", private_map="map", seed=5
-    )
+        log, tmp_path, method="mosaic", k=3, unit="session:30m", items="terms", seed=5,
+        private_map="map", private_report="page.html", text_forms=("jsonl", "csv", "dat"), title="Queries", date="2026-05-01",
+    )  # fmt: skip
     assert found["claim"]["kind"] == "k-anonymous tiles"
     assert found["claim"]["aged"] == 2  # the log spans a month
     assert found["claim"]["distinct"] == "people"
+    assert found["claim"]["aged"] == 2
+    assert found["use"]["trend_error"] > 0
+    assert found["use"]["clicks_recall"] == 0
     assert found["people_min"] >= 3
     assert found["rejected"]["by_reason"] == {"2 fields, not 5": 1}
-    assert (tmp_path / "spark/map").read_bytes() == (tmp_path / "local/map").read_bytes()
+    for name in ("map", "page.html"):
+        assert (tmp_path / "spark" / name).read_bytes() == (tmp_path / "local" / name).read_bytes()
     assert is_proven(tmp_path, log)
     tiles = pq.read_table(tmp_path / "spark/out/tiles.parquet").to_pylist()
     assert max(len(tile["items"]) for tile in tiles) > 2
+    assert any(tile["order"] for tile in tiles)
     assert max(tile["people"] for tile in tiles) > 10
     # However often one person has an item, each tile counts them at most three times.
     assert all(tile["units"] <= 3 * tile["people"] for tile in tiles)
@@ -66,23 +81,20 @@ def test_sessions_of_terms_and_a_giant_person(log, tmp_path):
 
 
 @pytest.mark.usefixtures("spark")
-def test_words_of_a_tile_are_in_the_local_order(log, tmp_path):
-    options = {"method": "mosaic", "k": 3, "unit": "session:30m", "items": "terms", "seed": 5}
-    options["parameters"] = {"aged": "1"}
-    run_spark_job(Options(log, tmp_path / "spark", **options), Quiet())
-    run_job(Options(log, tmp_path / "local", **options), Quiet())
-    one, other = (pq.read_table(tmp_path / name / "tiles.parquet") for name in ("spark", "local"))
-    assert one.equals(other)
-    assert any(order for order in one["order"].to_pylist())
-
-
-@pytest.mark.usefixtures("spark")
-def test_people_with_nouns_that_wordnet_knows(log, tmp_path):
+def test_people_with_nouns_that_wordnet_knows_in_one_series(log, tmp_path):
+    ledger = tmp_path / "ledger"
+    ledger.write_text('{"format":"incrowd-series/1","seed":5}\n', encoding="utf-8")
+    ledger.chmod(0o600)
     found, _ = on_both(
-        log, tmp_path, method="mosaic", k=2, unit="user", items="nouns", unlisted="drop", sets=True, seed=5,
-        parameters={"counts": "rounded"},
+        log, tmp_path, method="mosaic", k=2, unit="user", items="nouns", unlisted="drop", sets=True,
+        parameters={"counts": "rounded"}, series=ledger,
     )  # fmt: skip
     assert found["items"]["unlisted"] > 0
+    assert found["claim"]["aged"] == 2
+    # The local engine was given the same data: otherwise its release would overlap the first, and be refused.
+    lines = [json.loads(line) for line in ledger.read_text(encoding="utf-8").splitlines()]
+    assert [line["state"] for line in lines[1:]] == ["begun", "published"] * 2
+    assert lines[1]["entry"] == lines[3]["entry"]
 
 
 @pytest.mark.usefixtures("spark")

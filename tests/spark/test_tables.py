@@ -34,7 +34,7 @@ def rows(count: int = 400) -> pa.Table:
     )
 
 
-COLUMNS = {"columns": "user=the `user`,query=words,time=when.asked"}
+COLUMNS = {"columns": "user=the `user`,query=words,time=when.asked,url=a page"}
 
 
 @pytest.mark.usefixtures("spark")
@@ -44,6 +44,7 @@ def test_a_parquet_file_gives_the_same_release_and_the_same_rejects(tmp_path):
     found, _ = on_both(path, tmp_path, **COLUMNS)
     assert found["rejected"]["by_reason"] == {"no user": 1, "unparsable time": 1}
     assert found["input"]["lines"] == 400
+    assert found["use"]["clicks_recall"] == 0
 
 
 @pytest.mark.usefixtures("spark")

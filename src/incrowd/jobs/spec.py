@@ -25,7 +25,17 @@ from incrowd.release.publication import check_out
 from incrowd.release.series import Series, check_series
 from incrowd.taxonomy import Unlisted
 
-__all__ = ["Job", "Options", "Setting", "check_input", "parse_ks", "parse_methods", "read_job", "settled"]
+__all__ = [
+    "Job",
+    "Options",
+    "Setting",
+    "check_input",
+    "method_for",
+    "parse_ks",
+    "parse_methods",
+    "read_job",
+    "settled",
+]
 
 LARGEST_SEED = 2**SEED_BITS - 1
 DEFAULT_GOAL = "words"
@@ -130,7 +140,7 @@ class Job:
 
 def read_job(options: Options) -> Job:
     """Check the options of a job that publishes."""
-    method, items = _method_for(options)
+    method, items = method_for(options)
     setting = Setting(method, method.read_parameters(options.parameters), method.name)
     job = check_input(options, [setting])
     check_distinct(method, options.distinct)
@@ -155,7 +165,7 @@ def read_job(options: Options) -> Job:
     )
 
 
-def _method_for(options: Options) -> tuple[Method, str | None]:
+def method_for(options: Options) -> tuple[Method, str | None]:
     """Return the method that was named, or the one for the goal, and the items that the goal is about, if it says."""
     if options.method is not None:
         if options.goal is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -138,22 +139,19 @@ class Log(Input):
             counts["queries"] = self._fill_tokens(wanted, chosen, report, places=places)
         look_up_words(self.store, lookup_of(chosen, knowledge))
         counts |= count_kinds(self.store)
-        rows = compress(
-            self.store, by_part=wanted.is_part, places=places, progress=lambda n, of: report(of + n, 2 * of)
-        )
+        half = partial(_second_half, report)
+        rows = compress(self.store, by_part=wanted.is_part, places=places, progress=half)
         made = self._with_times(self._finish(rows, label, chosen, counts, bags=bags), wanted)
         if not events:
             return made
         return replace(made, events=collect_events(self.store, wanted, len(made), has_times=self.has_times))
 
     def _with_times(self, made: Transactions, unit: Unit) -> Transactions:
-        """Return the rows with what is known of days, weeks and clicks."""
+        """Add when units were active, and whether there are clicks, where the log says so."""
         if self.has_times:
-            made = replace(made, activity=find_activity(self.store, unit))
-        if self.is_baskets:
-            return made
-        weeks = weeks_of(self.store, unit, len(made)) if self.has_times else None
-        return replace(made, weeks=weeks, has_clicks=clicks_in(self.store))
+            weeks = weeks_of(self.store, unit, len(made))
+            made = replace(made, activity=find_activity(self.store, unit), weeks=weeks)
+        return made if self.is_baskets else replace(made, has_clicks=clicks_in(self.store))
 
     def _check_items(self, items: str | None, *, events: bool) -> str:
         """Return the kind of items; refuse a kind that this log does not have."""
@@ -208,3 +206,8 @@ class Log(Input):
             f"Log({self.name}, {self.format}: {self.lines:,} lines{users}, "
             f"{len(self.rejects):,} rejected{', closed' if self.store.closed else ''})"
         )
+
+
+def _second_half(report: Progress, done: int, of: int) -> None:
+    """Report steps of which as many were done before."""
+    report(of + done, 2 * of)

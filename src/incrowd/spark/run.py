@@ -18,10 +18,10 @@ from incrowd.jobs.clock import Clock, ProgressListener
 from incrowd.jobs.data import attach_items, check_left, knowledge_for, rejects_named
 from incrowd.jobs.run import Made, Outcome, anonymized, choices, load_all, run_on
 from incrowd.jobs.series import in_series
-from incrowd.jobs.spec import Job, Options, read_job, settled
+from incrowd.jobs.spec import Job, Options, method_for, read_job, settled
 from incrowd.kernels.arrays import tree_arrays
-from incrowd.logs import Unit
-from incrowd.logs.formats.encoding import UTF8
+from incrowd.logs import Unit, parse_unit
+from incrowd.logs.formats.encoding import UTF8, find_encoding
 from incrowd.release.publication import Publication
 from incrowd.spark.collected import collect_units
 from incrowd.spark.flock.method import check_shard, flock_on_spark
@@ -76,8 +76,8 @@ def run_spark_job(
     settings
         Settings of Spark's.
     """
+    _check(options)
     job = read_job(options)
-    _check(job)
     gave_up = "the cluster gave up, and nothing was published"
     with session(options.master, settings) as spark, plain_errors(gave_up):
         limit = shard or _shard(spark.conf.get(SHARD_SETTING, None))
@@ -86,20 +86,21 @@ def run_spark_job(
         return run_on(partial(_engine, spark, source or str(options.input), limit), job, listener)
 
 
-def _check(job: Job) -> None:
-    """Refuse what does not work on a cluster, before anything is read."""
+def _check(options: Options) -> None:
+    """Refuse what does not work on a cluster, before anything is read or a ledger is made."""
+    name = method_for(options)[0].name
+    on_cluster = name in METHODS  # its releases are never whole in this process
     local = {
-        f"method {job.method.name}": job.method.name not in (*METHODS, *ON_DRIVER),
-        f"--series with method {job.method.name}": job.options.series is not None
-        and job.method.name not in ON_DRIVER,
-        f"--unit {job.unit}": job.unit is not None and job.unit.part is not None,
-        f"--encoding {job.options.encoding}": job.encoding != UTF8,
-        "--private-report": job.options.private_report is not None,
+        f"method {name}": name not in (*METHODS, *ON_DRIVER),
+        f"--unit {options.unit}": options.unit is not None and parse_unit(options.unit).part is not None,
+        f"--encoding {options.encoding}": find_encoding(options.encoding) != UTF8,
+        f"--series with method {name}": on_cluster and options.series is not None,
+        f"--private-report with method {name}": on_cluster and options.private_report is not None,
     }
     for what, is_local in local.items():
         if is_local:
             raise BadInputError(f"{what} is for the local engine only: use --engine local")
-    parse_memory(job.options.memory)
+    parse_memory(options.memory)
 
 
 def _shard(setting: str | None) -> int:
