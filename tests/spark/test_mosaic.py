@@ -61,9 +61,8 @@ def test_sessions_of_terms_and_a_giant_person(log, tmp_path):
         private_map="map", private_report="page.html", text_forms=("jsonl", "csv", "dat"), title="Queries", date="2026-05-01",
     )  # fmt: skip
     assert found["claim"]["kind"] == "k-anonymous tiles"
-    assert found["claim"]["aged"] == 2  # the log spans a month
     assert found["claim"]["distinct"] == "people"
-    assert found["claim"]["aged"] == 2
+    assert found["claim"]["aged"] == 2  # the log spans a month
     assert found["use"]["trend_error"] > 0
     assert found["use"]["clicks_recall"] == 0
     assert found["people_min"] >= 3
@@ -124,9 +123,3 @@ def test_what_the_driver_cannot_hold_is_refused_before_it_comes_there(tmp_path, 
         "give --memory 1.1GB, or fewer records"
     )
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_series_is_for_tiles_alone(log, tmp_path):
-    job = Options(log, tmp_path / "out", 3, method="partition", series=tmp_path / "ledger")
-    with pytest.raises(BadInputError, match="--series with method partition is for the local engine only"):
-        run_spark_job(job, Quiet())
