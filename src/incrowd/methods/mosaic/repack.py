@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from incrowd.core.ragged import starts_of
-from incrowd.core.types import Bools, Floats, Ints32, Ints64
+from incrowd.core.types import Bools, Floats, Ints32, Ints64, Words64
 from incrowd.kernels.jit import helper, kernel
 from incrowd.methods.mosaic.cover import Cover, Labels, People
 from incrowd.methods.mosaic.piles import added, empty_pile, with_room
@@ -20,6 +20,7 @@ STEPS = 6
 MILLION = 1_000_000
 MOST_FITTING = 256
 PARTS = 8
+WORD = 64
 
 
 class Proposals(NamedTuple):
@@ -129,26 +130,23 @@ def _propose(
     better, gain = np.empty(high - low, np.int64), np.empty(high - low, np.int64)
     first = np.zeros(high - low + 1, np.int64)
     tile, found = empty_pile(1024), 0
-    has = np.zeros(labels, np.bool_)
-    taken = np.full(labels, -1, np.int32)
+    place = np.full(labels, -1, np.int32)  # of each label of the unit
     for unit in range(low, high):
-        begin, end = units.start[unit], units.start[unit + 1]
-        if end == begin:
-            continue
+        own = units.tile[units.start[unit] : units.start[unit + 1]]
         now = 0.0
         for i in range(cover.start[unit], cover.start[unit + 1]):
             now += value[cover.tile[i]]
-        for i in range(begin, end):
-            has[units.tile[i]] = True
-        fitting = _fitting(units.tile[begin:end], cover, last_start, by_last, has)
-        for i in range(begin, end):
-            has[units.tile[i]] = False
+        for i in range(len(own)):
+            place[own[i]] = i
+        fitting = _fitting(own, cover, last_start, by_last, place)
+        fitting = fitting[np.argsort(-value[fitting], kind="mergesort")][:MOST_FITTING]
+        mask = _masks(fitting, cover, place, (len(own) + WORD - 1) // WORD)
+        place[own] = -1
         if len(fitting) == 0:
             continue
-        fitting = fitting[np.argsort(-value[fitting], kind="mergesort")][:MOST_FITTING]
-        best, best_value = _filled(fitting, cover, value, taken)
+        best, best_value = _filled(mask, value[fitting])
         if best_value > now + 1e-6:
-            tile = added(tile, best)
+            tile = added(tile, fitting[best])
             better[found], gain[found] = unit, int(np.rint(MILLION * (best_value - now)))
             found += 1
             first[found] = tile.used
@@ -161,7 +159,7 @@ def _propose(
 
 
 @helper
-def _fitting(own: Ints32, cover: Cover, last_start: Ints64, by_last: Ints32, has: Bools) -> Ints32:
+def _fitting(own: Ints32, cover: Cover, last_start: Ints64, by_last: Ints32, place: Ints32) -> Ints32:
     """Return the tiles of more than one label whose labels a unit all has, in the order of their numbers."""
     fitting = empty_pile(64)
     for a in own:
@@ -169,7 +167,7 @@ def _fitting(own: Ints32, cover: Cover, last_start: Ints64, by_last: Ints32, has
             tile = by_last[at]
             fits = True
             for i in range(cover.first[tile], cover.first[tile + 1]):
-                if not has[cover.label[i]]:
+                if place[cover.label[i]] < 0:
                     fits = False
                     break
             if fits:
@@ -181,57 +179,63 @@ def _fitting(own: Ints32, cover: Cover, last_start: Ints64, by_last: Ints32, has
 
 
 @helper
-def _fill(fitting: Ints32, forced: int, chosen: Bools, cover: Cover, value: Floats, taken: Ints32) -> float:
-    """Choose one forced tile, keep of the chosen what it leaves, and fill up greedily; return the value. Labels are free after."""
-    total = 0.0
-    keep = chosen.copy()
-    chosen[:] = False
-    if forced >= 0:
-        total += _choose(forced, fitting, chosen, cover, value, taken)
-        for i in range(len(fitting)):
-            if keep[i] and i != forced:
-                total += _choose(i, fitting, chosen, cover, value, taken)
+def _masks(fitting: Ints32, cover: Cover, place: Ints32, words: int) -> Words64:
+    """Return which of a unit's labels each tile has, as bits."""
+    mask = np.zeros((len(fitting), words), np.uint64)
     for i in range(len(fitting)):
-        if not chosen[i]:
-            total += _choose(i, fitting, chosen, cover, value, taken)
-    for i in range(len(fitting)):
-        if chosen[i]:
-            for at in range(cover.first[fitting[i]], cover.first[fitting[i] + 1]):
-                taken[cover.label[at]] = -1
-    return total
+        for at in range(cover.first[fitting[i]], cover.first[fitting[i] + 1]):
+            bit = place[cover.label[at]]
+            mask[i, bit // WORD] |= np.uint64(1) << np.uint64(bit % WORD)
+    return mask
 
 
 @helper
-def _choose(i: int, fitting: Ints32, chosen: Bools, cover: Cover, value: Floats, taken: Ints32) -> float:
-    tile = fitting[i]
-    for at in range(cover.first[tile], cover.first[tile + 1]):
-        if taken[cover.label[at]] >= 0:
-            return 0.0
-    for at in range(cover.first[tile], cover.first[tile + 1]):
-        taken[cover.label[at]] = i
-    chosen[i] = True
-    return float(value[tile])
-
-
-@helper
-def _filled(fitting: Ints32, cover: Cover, value: Floats, taken: Ints32) -> tuple[Ints32, float]:
-    """Return a good choice of tiles without a label in common, and its value."""
-    best = np.zeros(len(fitting), np.bool_)
-    best_value = _fill(fitting, -1, best, cover, value, taken)
+def _filled(mask: Words64, worth: Floats) -> tuple[Bools, float]:
+    """Return a good choice of tiles without a label in common, and its value; tiles are given from the most worth to the least."""
+    best, none = np.zeros(len(mask), np.bool_), np.zeros(len(mask), np.bool_)
+    taken = np.zeros(mask.shape[1], np.uint64)
+    best_value = _fill(mask, worth, -1, none, best, taken)
     trial = best.copy()
     for _ in range(STEPS):
         improved, start = False, best.copy()
-        for i in range(len(fitting)):
+        for i in range(len(mask)):
             if start[i]:
                 continue
-            trial[:] = start
-            its_value = _fill(fitting, i, trial, cover, value, taken)
+            its_value = _fill(mask, worth, i, start, trial, taken)
             if its_value > best_value + 1e-9:
                 best_value, improved = its_value, True
                 best[:] = trial
         if not improved:
             break
-    return fitting[best], best_value
+    return best, best_value
+
+
+@helper
+def _fill(mask: Words64, worth: Floats, forced: int, before: Bools, chosen: Bools, taken: Words64) -> float:
+    """Choose one forced tile, keep of those before what it leaves, and fill up greedily; return the value."""
+    total = 0.0
+    taken[:] = np.uint64(0)
+    chosen[:] = False
+    if forced >= 0:
+        total += _choose(forced, mask, worth, chosen, taken)
+        for i in range(len(mask)):
+            if before[i]:
+                total += _choose(i, mask, worth, chosen, taken)
+    for i in range(len(mask)):
+        total += _choose(i, mask, worth, chosen, taken)
+    return total
+
+
+@helper
+def _choose(i: int, mask: Words64, worth: Floats, chosen: Bools, taken: Words64) -> float:
+    """Choose a tile if its labels are free; return what that adds."""
+    for word in range(len(taken)):
+        if mask[i, word] & taken[word]:
+            return 0.0
+    for word in range(len(taken)):
+        taken[word] |= mask[i, word]
+    chosen[i] = True
+    return float(worth[i])
 
 
 @kernel
