@@ -19,7 +19,8 @@ import pytest
 import incrowd as ic
 from cli.helpers import call
 from incrowd.auditing.taxonomy import write_taxonomy
-from incrowd.auditing.tiles import TileOriginals, audit_tiles
+from incrowd.auditing.tile_holders import TileOriginals
+from incrowd.auditing.tiles import audit_tiles
 from incrowd.core.activity import DAY, Activity
 from incrowd.core.promises import read_settings
 from incrowd.core.transactions import Transactions

@@ -120,9 +120,17 @@ def test_exact_numbers_are_the_owners_and_marked(runs, tmp_path):
     assert shown["private"]["records_in"] == 400
     public = {name: value for name, value in shown.items() if name != "private"}
     assert "400" not in json.dumps({name: value for name, value in public.items() if name != "out"})
-    assert public.keys() == {"method", "k", "claim", "parameters", "out", "chosen", "queries", "private"} - {
-        "private"
-    } | {"beside"} - (set() if "beside" in public else {"beside"})
+    assert public.keys() == {
+        "method",
+        "k",
+        "claim",
+        "parameters",
+        "out",
+        "chosen",
+        "series",
+        "queries",
+        "private",
+    } - {"private"} | {"beside"} - (set() if "beside" in public else {"beside"})
 
 
 def test_the_audit_neither_confirms_nor_shows_green(runs):

@@ -1,14 +1,14 @@
-"""The audit of a release of tiles, in plain Python: people, containment and use, recounted from the written file."""
+"""The audit of a release of tiles, with no kernel of the method: people, containment and use, recounted from the written file."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import combinations, pairwise
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -16,10 +16,18 @@ from incrowd.auditing.files import check_contents, check_exactly, check_text
 from incrowd.auditing.manifest import check_heading
 from incrowd.auditing.result import Audit
 from incrowd.auditing.taxonomy import PublishedTree, check_taxonomy, hidden_in
+from incrowd.auditing.tile_holders import (
+    Held,
+    TileOriginals,
+    agreed_orders,
+    count_false,
+    count_sure,
+    held_by_people,
+)
 from incrowd.core.promises import Mosaic, Settings, promised, read_settings
 from incrowd.core.rounding import ROUNDED_TO, keyed_share, rounded_from
 from incrowd.core.transactions import Transactions
-from incrowd.core.types import Ints64
+from incrowd.core.types import Bools
 from incrowd.errors import ClaimError
 from incrowd.release.files.manifest import UseFigures, Versions, read_manifest
 from incrowd.release.files.names import text_forms_of, tile_files_with
@@ -37,7 +45,7 @@ from incrowd.release.files.tiles import (
 )
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["TileOriginals", "audit_tiles", "nodes_of_tiles"]
+__all__ = ["audit_tiles", "nodes_of_tiles"]
 
 DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
 HOLDERS = "how many people hold each tile, that nobody holds what is not theirs, and the order of labels: that takes the private map and the originals"
@@ -47,19 +55,6 @@ ROUNDING = (
 AGED = "; nor that only accounts count that were active on as many days as is said"
 NEARLY = 1e-9
 Measure = Callable[[Sequence[Tile]], UseFigures | None]
-
-
-class TileOriginals(NamedTuple):
-    """What a release of tiles was made from: row r holds the written tiles ``held[start[r]:start[r + 1]]``.
-
-    The secret seed, where it is known, says how numbers were rounded.
-    """
-
-    transactions: Transactions
-    taxonomy: Taxonomy
-    start: Ints64
-    held: Ints64
-    seed: int | None = None
 
 
 def audit_tiles(
@@ -268,17 +263,18 @@ def _check_holders(
     if counts is None:
         result.add_problem("the release counts accounts by their days, and the originals have no times")
         return
-    nodes = [[node_of[label] for label in tile.labels] for tile in tiles]
-    times: dict[int, Counter[int]] = defaultdict(Counter)
-    false = _count_false(nodes, originals, counts, times)
+    nodes = Held.of([[node_of[label] for label in tile.labels] for tile in tiles])
+    holdings = held_by_people(originals, counts)
+    false = count_false(originals, nodes)
     with result.checking("each label is an item of its owner or above one, and each item is spoken for once"):
         result.require(wrong=bool(false), problem=f"{false:,} units hold tiles that are not true of them")
     with result.checking("labels are in code point order, or in the order of all who hold them"):
-        wrong = sum(tile.order != order for tile, order in zip(tiles, _orders(nodes, originals), strict=True))
+        orders = agreed_orders(originals, nodes)
+        wrong = sum(tile.order != orders.get(number, ()) for number, tile in enumerate(tiles))
         result.require(
             wrong=bool(wrong), problem=f"{wrong:,} tiles are in an order that is not their holders'"
         )
-    people = [len(times[tile]) for tile in range(len(tiles))]
+    people = np.bincount(holdings.tile, minlength=len(tiles)).tolist()
     result.people_min = min(people, default=0)
     active = f" who were active on at least {own.aged:,} days" if own.aged > 1 else ""
     with result.checking(f"each tile is held by at least {result.people_min:,} different people{active}"):
@@ -286,16 +282,21 @@ def _check_holders(
         rare = sum(number < k for number in people)
         result.require(wrong=bool(rare), problem=f"{rare:,} tiles are held by fewer than {k} people")
     if own.confidence < 1:
-        _check_sure(tiles, times, own.confidence, result)
-    units = [sum(min(own.cap, many) for many in times[tile].values()) for tile in range(len(tiles))]
+        with result.checking(
+            f"at most {own.confidence:.0%} of the people who hold a label hold any other in the same tile"
+        ):
+            sure = count_sure(nodes, holdings, own.confidence)
+            result.require(wrong=bool(sure), problem=f"{sure:,} pairs of labels are held together too often")
+    capped = np.minimum(holdings.times, own.cap)
+    units = np.bincount(holdings.tile, weights=capped, minlength=len(tiles)).astype(np.int64).tolist()
     _check_counted(tiles, list(zip(people, units, strict=True)), settings, originals.seed, result)
 
 
-def _rows_that_count(data: Transactions, aged: int) -> list[bool] | None:
+def _rows_that_count(data: Transactions, aged: int) -> Bools | None:
     """Tell of each row whether its person counts; None where the originals cannot say so."""
     if aged == 1:
-        return [True] * len(data)
-    return None if data.activity is None else [days >= aged for days in data.activity.days.tolist()]
+        return np.ones(len(data), dtype=np.bool_)
+    return None if data.activity is None else data.activity.days >= aged
 
 
 def _check_counted(
@@ -323,27 +324,6 @@ def _check_counted(
         result.require(wrong=bool(wrong), problem=f"{wrong:,} tiles have other numbers than were counted")
 
 
-def _check_sure(
-    tiles: Sequence[Tile], times: Mapping[int, Counter[int]], confidence: float, result: Audit
-) -> None:
-    """Count the people who hold each label, and each two labels in one tile."""
-    holders: dict[Label, set[int]] = defaultdict(set)
-    together: dict[tuple[Label, Label], set[int]] = defaultdict(set)
-    for number, tile in enumerate(tiles):
-        for label in tile.labels:
-            holders[label].update(times[number])
-        for pair in combinations(tile.labels, 2):
-            together[pair].update(times[number])
-    with result.checking(
-        f"at most {confidence:.0%} of the people who hold a label hold any other in the same tile"
-    ):
-        sure = sum(
-            len(people) > confidence * min(len(holders[first]), len(holders[second])) + NEARLY
-            for (first, second), people in together.items()
-        )
-        result.require(wrong=bool(sure), problem=f"{sure:,} pairs of labels are held together too often")
-
-
 def nodes_of_tiles(tiles: Sequence[Tile], tree: Taxonomy) -> Mapping[Label, int] | None:
     """Return the node of each published label."""
     found = {
@@ -352,70 +332,3 @@ def nodes_of_tiles(tiles: Sequence[Tile], tree: Taxonomy) -> Mapping[Label, int]
     }
     said = {label for tile in tiles for label in tile.labels}
     return {label: found[label] for label in said} if said <= found.keys() else None
-
-
-def _count_false(
-    nodes: Sequence[Sequence[int]],
-    originals: TileOriginals,
-    counts: Sequence[bool],
-    times: dict[int, Counter[int]],
-) -> int:
-    """Count the rows whose tiles are not true of them; note how often each person who counts holds each tile."""
-    data, tree = originals.transactions, originals.taxonomy
-    leaves = tree.leaves_of(data.items).tolist()
-    bounds, held, person = data.indptr.tolist(), originals.held.tolist(), data.person.tolist()
-    end = tree.end.tolist()
-    false = 0
-    for row, (first, stop) in enumerate(pairwise(originals.start.tolist())):
-        own = held[first:stop]
-        for tile in own if counts[row] else ():
-            times[tile][person[row]] += 1
-        labels = [node for tile in own for node in nodes[tile]]
-        false += not _is_true(labels, leaves[bounds[row] : bounds[row + 1]], end)
-    return false
-
-
-def _orders(nodes: Sequence[Sequence[int]], originals: TileOriginals) -> list[tuple[int, ...]]:
-    """Return the order of each tile's labels in which all rows that hold it have the words; empty: code point order."""
-    data, tree = originals.transactions, originals.taxonomy
-    if data.places is None:
-        return [()] * len(nodes)
-    found: list[set[tuple[int, ...]]] = [set() for _ in nodes]
-    leaves, places = tree.leaves_of(data.items).tolist(), data.places.tolist()
-    bounds, held = data.indptr.tolist(), originals.held.tolist()
-    for row, (first, stop) in enumerate(pairwise(originals.start.tolist())):
-        larger = [tile for tile in held[first:stop] if len(nodes[tile]) > 1]
-        if larger:
-            own = slice(bounds[row], bounds[row + 1])
-            place_of = dict(zip(leaves[own], places[own], strict=True))
-            for tile in larger:
-                found[tile].add(_order_in(place_of, nodes[tile]))
-    return [_agreed(orders) for orders in found]
-
-
-def _order_in(place_of: Mapping[int, int], nodes: Sequence[int]) -> tuple[int, ...]:
-    """Return the order of some nodes in one row; empty if one is no word of it, or two stand at one place."""
-    places = [place_of.get(node, -1) for node in nodes]
-    if min(places) < 0 or len(set(places)) < len(places):
-        return ()
-    return tuple(sorted(range(len(nodes)), key=places.__getitem__))
-
-
-def _agreed(orders: set[tuple[int, ...]]) -> tuple[int, ...]:
-    """Return the only order, if there is one and it is not that of code points."""
-    only = next(iter(orders)) if len(orders) == 1 else ()
-    return () if only == tuple(range(len(only))) else only
-
-
-def _is_true(labels: Sequence[int], leaves: Sequence[int], end: Sequence[int]) -> bool:
-    """Tell whether labels can each be given an item below them, no item twice.
-
-    The stretches of leaves below labels are nested or apart, so it is enough to serve the deepest labels first.
-    """
-    left = set(leaves)
-    for label in sorted(labels, key=lambda node: (end[node] - node, node)):
-        below = next((leaf for leaf in left if label <= leaf < end[label]), None)
-        if below is None:
-            return False
-        left.remove(below)
-    return True

@@ -14,7 +14,8 @@ from incrowd.auditing.audit import Figured, audit
 from incrowd.auditing.labels import Written
 from incrowd.auditing.owners import Originals
 from incrowd.auditing.result import Audit
-from incrowd.auditing.tiles import TileOriginals, audit_tiles, nodes_of_tiles
+from incrowd.auditing.tile_holders import TileOriginals
+from incrowd.auditing.tiles import audit_tiles, nodes_of_tiles
 from incrowd.core.claims import Claim
 from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.promises import Settings, read_settings

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from incrowd.auditing.result import Audit
 from incrowd.auditing.taxonomy import write_taxonomy
-from incrowd.auditing.tiles import TileOriginals, audit_tiles
+from incrowd.auditing.tile_holders import TileOriginals
+from incrowd.auditing.tiles import audit_tiles
 from incrowd.core.claims import Claim
 from incrowd.core.ragged import list_ids
 from incrowd.core.tiles import Tiles
