@@ -30,7 +30,7 @@ TITLES = {
     "write": "Writing the release",
     "audit": "Auditing the written files",
 }
-FIRST_RUN = "incrowd: compiling kernels for this machine; this happens once and takes about 15 seconds"
+FIRST_RUN = "incrowd: compiling kernels for this machine; this happens once and takes up to a minute"
 
 
 class ProgressBars:

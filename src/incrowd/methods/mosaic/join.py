@@ -122,12 +122,15 @@ def _join(
         sharing = count_owners(both, people)
         rest, rests = _rest(younger, both, sharing, tiles, k), _rest(older, both, sharing, tiles, k)
         if min(rest, rests) == UNKNOWN or sharing > most:
-            own, its = _units_of(younger, lists, held, tiles), _units_of(older, lists, held, tiles)
-            both, out = hold_back(both, own, its, rest, rests, people, marks, step, k, most)
+            own = _units_to_see(younger, rest, lists, held, tiles)
+            its = _units_to_see(older, rests, lists, held, tiles)
+            both, out, keep, keeps = hold_back(both, own, its, rest, rests, people, marks, step, k, most)
             if len(both) == 0:
                 continue
             most_held_back = max(most_held_back, out)
             sharing = count_owners(both, people)
+            _note_rest(younger, rest, keep, sharing, tiles)
+            _note_rest(older, rests, keeps, sharing, tiles)
         if confidence < 1.0:
             together = _noted(some, others, sharing, together)
         word = tiles.word[younger] + tiles.word[older]
@@ -330,6 +333,19 @@ def _units_of(tile: int, lists: Pile, held: Held, tiles: Tiles) -> Ints32:
                 to += 1
         tiles.end[tile] = to
     return lists.value[tiles.begin[tile] : tiles.end[tile]]
+
+
+@helper
+def _units_to_see(tile: int, rest: int, lists: Pile, held: Held, tiles: Tiles) -> Ints32:
+    """Return a tile's units if it takes a look at them to know who keeps it, else none."""
+    return _units_of(tile, lists, held, tiles) if rest == UNKNOWN else lists.value[:0]
+
+
+@helper
+def _note_rest(tile: int, rest: int, keep: int, sharing: int, tiles: Tiles) -> None:
+    """Note how many owners keep a tile, where a look at its units has shown it: the next join needs no look again."""
+    if rest == UNKNOWN:
+        tiles.people[tile] = keep + sharing
 
 
 @helper

@@ -43,7 +43,7 @@ def hold_back(
     step: int,
     k: int,
     most: int,
-) -> tuple[Ints32, int]:
+) -> tuple[Ints32, int, int, int]:
     """Hold owners back until what is left of both tiles has none or k, and at most `most` owners share the new tile.
 
     Parameters
@@ -63,7 +63,8 @@ def hold_back(
     Returns
     -------
     tuple
-        The units that are joined, none where the pair is given up, and how many owners were held back.
+        The units that are joined, none where the pair is given up; how many owners were held back; and how many who count keep
+        either tile, exactly where that was UNKNOWN.
     """
     some_first, some_second = rest_first != 0, rest_second != 0
     if rest_first == UNKNOWN:
@@ -85,8 +86,8 @@ def hold_back(
             marks.out[owner] = step
             out += 1
     if (some_first and rest_first < k) or (some_second and rest_second < k) or sharing - out < k:
-        return both[:0], 0
-    return (_without(both, people, marks.out, step) if out else both), out
+        return both[:0], 0, rest_first, rest_second
+    return (_without(both, people, marks.out, step) if out else both), out, rest_first, rest_second
 
 
 @helper
