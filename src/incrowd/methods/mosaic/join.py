@@ -27,7 +27,11 @@ from incrowd.methods.mosaic.leftover import UNKNOWN, hold_back, marks_for
 from incrowd.methods.mosaic.piles import Pile, added, empty_pile, with_room
 from incrowd.methods.mosaic.table import Table, add_to, number_of, pair_word, pairs_in, table_for
 
-__all__ = ["join"]
+__all__ = ["AFTER_ROWS", "ALONE", "join"]
+
+# The power of the number of units in a score. After rows have taken the long sets, pairs of fewer units may come first.
+ALONE = 0.5
+AFTER_ROWS = 0.3
 
 MILLION = (
     1_000_000  # scores are compared in millionths: logarithms differ between platforms in their last digits
@@ -71,11 +75,13 @@ class Beside(NamedTuple):
     to: Ints64
 
 
-def join(cover: Cover, labels: Labels, people: People, k: int, confidence: float) -> tuple[Cover, int]:
+def join(
+    cover: Cover, labels: Labels, people: People, k: int, confidence: float, *, power: float = ALONE
+) -> tuple[Cover, int]:
     """Join tiles while a pair pays.
 
     A pair of tiles f and g that n of N units hold, f in n_f, g in n_g of them, scores
-    sqrt(n) (|f| |g|)^2 ln(n N / (n_f n_g)). The highest score comes first; scores are renewed when their turn comes.
+    n^power (|f| |g|)^2 ln(n N / (n_f n_g)). The highest score comes first; scores are renewed when their turn comes.
 
     Parameters
     ----------
@@ -87,19 +93,21 @@ def join(cover: Cover, labels: Labels, people: People, k: int, confidence: float
         How many owners must hold every tile.
     confidence
         At most this share of the owners of a label may have any other label in the same tile; 1: no limit.
+    power
+        How much the number of units weighs: `ALONE`, or `AFTER_ROWS`.
 
     Returns
     -------
     tuple
         The new cover, and the greatest number of owners whom one join has held back.
     """
-    start, tile, first, label, most = _join(cover, labels, people, k, confidence)
+    start, tile, first, label, most = _join(cover, labels, people, k, confidence, power)
     return Cover(start, tile, first, label), most
 
 
 @kernel
 def _join(
-    cover: Cover, labels: Labels, people: People, k: int, confidence: float
+    cover: Cover, labels: Labels, people: People, k: int, confidence: float, power: float
 ) -> tuple[Ints64, Ints32, Ints64, Ints32, int]:
     units, number = len(cover.start) - 1, len(cover.first) - 1
     held, tiles, beside = held_of(cover), _tiles(cover, labels, k), _beside(cover, k)
@@ -108,10 +116,10 @@ def _join(
     known, together = _known(tiles, number), _together(cover, tiles, confidence)
     heap, pairs = empty_heap(), empty_pile(1024)
     for tile in range(number):
-        heap, pairs = _meet(heap, pairs, tile, 0, lists, held, tiles, people, beside, k, units)
+        heap, pairs = _meet(heap, pairs, tile, 0, lists, held, tiles, people, beside, k, units, power)
     marks, step, most_held_back = marks_for(people), 0, 0
     while heap.size:
-        heap, younger, older, both = _best(heap, pairs, step, held, tiles, people, k, units)
+        heap, younger, older, both = _best(heap, pairs, step, held, tiles, people, k, units, power)
         if len(both) == 0:
             continue
         some, others = _labels_of(younger, content, tiles), _labels_of(older, content, tiles)
@@ -147,7 +155,7 @@ def _join(
             tiles.units[one] -= len(both)
             tiles.people[one] -= sharing
             tiles.changed[one] = step
-        heap, pairs = _meet(heap, pairs, number, step, lists, held, tiles, people, beside, k, units)
+        heap, pairs = _meet(heap, pairs, number, step, lists, held, tiles, people, beside, k, units, power)
         number += 1
     start, slots = packed(held)
     return (
@@ -234,6 +242,7 @@ def _meet(
     beside: Beside,
     k: int,
     units: int,
+    power: float,
 ) -> tuple[Heap, Pile]:
     """Push the pairs of a tile and every older one beside it that pay and have k owners, and list their units."""
     own = lists.value[tiles.begin[tile] : tiles.end[tile]]
@@ -241,7 +250,7 @@ def _meet(
     for i in range(touched):
         other = beside.touched[i]
         if beside.people[other] >= k:
-            score = _score(beside.units[other], tile, other, tiles, units)
+            score = _score(beside.units[other], tile, other, tiles, units, power)
             if score > 0:
                 beside.to[other] = pairs.used
                 heap = push(heap, score, tile, other, pairs.used, beside.units[other], step)
@@ -286,18 +295,26 @@ def _list_beside(tile: int, own: Ints32, held: Held, beside: Beside, pairs: Pile
 
 
 @helper
-def _score(n: int, f: int, g: int, tiles: Tiles, units: int) -> int:
+def _score(n: int, f: int, g: int, tiles: Tiles, units: int, power: float) -> int:
     """Return what joining two tiles pays, in millionths; 0 if they meet no more often than by chance."""
     lift = n * units / (tiles.units[f] * tiles.units[g])
     if lift <= 1.0:
         return 0
     sizes = (tiles.first[f + 1] - tiles.first[f]) * (tiles.first[g + 1] - tiles.first[g])
-    return int(np.rint(MILLION * np.sqrt(n) * sizes * sizes * np.log(lift)))
+    return int(np.rint(MILLION * n**power * sizes * sizes * np.log(lift)))
 
 
 @helper
 def _best(
-    heap: Heap, pairs: Pile, step: int, held: Held, tiles: Tiles, people: People, k: int, units: int
+    heap: Heap,
+    pairs: Pile,
+    step: int,
+    held: Held,
+    tiles: Tiles,
+    people: People,
+    k: int,
+    units: int,
+    power: float,
 ) -> tuple[Heap, int, int, Ints32]:
     """Take the first pair of the heap, and renew its score; return the units of both tiles if it is still first, else none."""
     line = heap.line[0]
@@ -308,13 +325,13 @@ def _best(
     if is_stale:
         # Without looking at a unit: no more than these can hold both by now.
         most = min(line[UNITS], tiles.units[younger], tiles.units[older])
-        line[SCORE] = min(line[SCORE], _score(most, younger, older, tiles, units))
+        line[SCORE] = min(line[SCORE], _score(most, younger, older, tiles, units, power))
         if line[SCORE] > 0 and sink(heap):
             return heap, younger, older, none
     both = _both(line, pairs, held)
     if is_stale:
         line[SEEN] = step
-        line[SCORE] = _score(len(both), younger, older, tiles, units)
+        line[SCORE] = _score(len(both), younger, older, tiles, units, power)
         if line[SCORE] <= 0 or count_owners(both, people) < k:
             return pop(heap), younger, older, none
         if sink(heap):

@@ -24,7 +24,7 @@ from incrowd.core.types import Bools, Ints32, Ints64, Progress, Words64
 from incrowd.errors import BadInputError, check_least
 from incrowd.methods.mosaic.cover import Cover, Labels, People, cover_of, tiles_in_order
 from incrowd.methods.mosaic.floor import WITHHELD, floor
-from incrowd.methods.mosaic.join import join
+from incrowd.methods.mosaic.join import AFTER_ROWS, join
 from incrowd.methods.mosaic.repack import repack
 from incrowd.methods.mosaic.rows import take_rows
 from incrowd.taxonomy.tree import Taxonomy
@@ -290,12 +290,12 @@ def _covered(
     progress(0, steps)
     cover = tiles_in_order(take_rows(cover, labels, people, k, confidence, threads=threads))
     progress(1, steps)
-    cover, held_back = join(cover, labels, people, k, confidence)
+    cover, held_back = join(cover, labels, people, k, confidence, power=AFTER_ROWS)
     for step in range(REPACKS):
         progress(2 + 2 * step, steps)
         cover = repack(tiles_in_order(cover), units.cover, labels, people, k, confidence, threads=threads)
         progress(3 + 2 * step, steps)
-        cover, more = join(tiles_in_order(cover), labels, people, k, confidence)
+        cover, more = join(tiles_in_order(cover), labels, people, k, confidence, power=AFTER_ROWS)
         held_back = max(held_back, more)
     return cover, held_back
 

@@ -19,6 +19,8 @@ __all__ = ["repack"]
 STEPS = 6
 MILLION = 1_000_000
 MOST_FITTING = 256
+MOST_FREQUENT = 1_000
+FREQUENT_WEIGHT = 3.0
 PARTS = 8
 WORD = 64
 
@@ -94,7 +96,11 @@ def _by_last_label(cover: Cover, labels: int) -> tuple[Ints64, Ints32]:
 
 @kernel
 def _values(cover: Cover, units: Cover) -> Floats:
-    """Return the worth of each tile: for each pair of its labels 1 and ln(lift), how much oftener than by chance they meet."""
+    """Return the worth of each tile: for each pair of its labels 1 and ln(lift), how much oftener than by chance they meet.
+
+    The lift of the most frequent pairs weighs `FREQUENT_WEIGHT` times: these are what analysts look for, and with a lift their counts
+    are wrong unless the pair is kept.
+    """
     pairs = pairs_in(cover.first, cover.label, np.zeros(len(cover.first) - 1, np.int64))
     count = np.zeros(len(units.first) - 1, np.int64)
     for unit in range(len(units.start) - 1):
@@ -106,12 +112,14 @@ def _values(cover: Cover, units: Cover) -> Floats:
                 if pairs.word[place] != EMPTY:
                     pairs.number[place] += 1
     number, value = len(units.start) - 1, np.zeros(len(cover.first) - 1)
+    frequent = np.sort(pairs.number)[-min(MOST_FREQUENT, len(pairs.number))]
     for tile in range(len(cover.first) - 1):
         for i in range(cover.first[tile], cover.first[tile + 1]):
             for j in range(i + 1, cover.first[tile + 1]):
                 a, b = cover.label[i], cover.label[j]
                 met = number_of(pairs, pair_word(a, b))
-                value[tile] += 1.0 + max(0.0, np.log(met * number / (count[a] * count[b])))
+                weight = FREQUENT_WEIGHT if met >= frequent else 1.0
+                value[tile] += 1.0 + weight * max(0.0, np.log(met * number / (count[a] * count[b])))
     return np.rint(value * MILLION) / MILLION
 
 

@@ -24,13 +24,14 @@ FEW = 2  # a unit is near only if it shares so many labels that are not frequent
 MOST_UNITS = 3_000  # labels that more units have lead to none
 PASSES = 3
 PARTS = 8  # for each thread
+MILLION = 1_000_000
 WORD = 64
 
 
 class Sets(NamedTuple):
-    """Sets of labels, one after the other, and how much each would cover."""
+    """Sets of labels, one after the other, and what each is worth: see :func:`_worth`."""
 
-    area: Ints64
+    worth: Ints64
     first: Ints64
     label: Ints32
 
@@ -84,18 +85,18 @@ def _found(held: Held, holders: Holders, people: People, k: int, threads: int) -
     with ThreadPoolExecutor(threads) as pool:
         parts = list(pool.map(part, range(PARTS * threads)))
     sizes = np.concatenate([np.diff(one.first) for one in parts])
-    area, label = (np.concatenate([getattr(one, name) for one in parts]) for name in ("area", "label"))
-    return Sets(area, starts_of(sizes), label)
+    worth, label = (np.concatenate([getattr(one, name) for one in parts]) for name in ("worth", "label"))
+    return Sets(worth, starts_of(sizes), label)
 
 
 def _in_order(found: Sets) -> Ints64:
-    """Return the distinct sets, the largest area first, ties by content."""
+    """Return the distinct sets, the one of most worth first, ties by content."""
     bounds = (4 * found.first).tolist()
     text = found.label.astype(">i4").tobytes()
     best: dict[bytes, int] = {}
     for i, (first, stop) in enumerate(pairwise(bounds)):
         best.setdefault(text[first:stop], i)
-    ordered = sorted(best.items(), key=lambda one: (-found.area[one[1]], one[0]))
+    ordered = sorted(best.items(), key=lambda one: (-found.worth[one[1]], one[0]))
     return np.array([place for _, place in ordered], dtype=np.int64)
 
 
@@ -144,9 +145,9 @@ class Room(NamedTuple):
 def _best_sets(
     low: int, high: int, held: Held, holders: Holders, people: People, k: int
 ) -> tuple[Ints64, Ints64, Ints32]:
-    """Return for each long unit the set with the largest area that it shares with its nearest units."""
+    """Return for each long unit the set of most worth that it shares with its nearest units."""
     room = _room(low, high, held, holders)
-    area, first = np.empty(high - low, np.int64), np.zeros(high - low + 1, np.int64)
+    worth, first = np.empty(high - low, np.int64), np.zeros(high - low + 1, np.int64)
     label, found = empty_pile(1024), 0
     for unit in range(low, high):
         width = _singles(unit, held, holders, room)
@@ -154,19 +155,19 @@ def _best_sets(
             continue
         words = (width + WORD - 1) // WORD
         near = _near(unit, width, words, held, holders, room)
-        common, its_area = _largest(near, width, words, people.owner[unit], people, room.mask, k)
+        common, its_worth = _best_common(near, width, words, people.owner[unit], people, room.mask, k)
         for other in near:
             room.mask[other, :words] = np.uint64(0)
-        if its_area == 0:
+        if its_worth == 0:
             continue
         for i in range(width):
             if (common[i // WORD] >> np.uint64(i % WORD)) & np.uint64(1):
                 label = with_room(label, 1)
                 label.value[label.used - 1] = room.own[i]
-        area[found] = its_area
+        worth[found] = its_worth
         found += 1
         first[found] = label.used
-    return area[:found].copy(), first[: found + 1].copy(), label.value[: label.used].copy()
+    return worth[:found].copy(), first[: found + 1].copy(), label.value[: label.used].copy()
 
 
 @helper
@@ -240,15 +241,14 @@ def _add_frequent(other: int, frequent: int, held: Held, holders: Holders, room:
 
 
 @helper
-def _largest(
+def _best_common(
     near: Ints32, width: int, words: int, owner: int, people: People, mask: Words64, k: int
 ) -> tuple[Words64, int]:
-    """Meet a unit with its nearest ones, one after the other; return the set of the largest area that k owners share."""
+    """Meet a unit with its nearest ones, one after the other; return the set of most worth that k owners share."""
     common = np.zeros(words, np.uint64)
     for i in range(width):
         common[i // WORD] |= np.uint64(1) << np.uint64(i % WORD)
-    size, least = width, max(LEAST_LABELS, (width + 1) // 2)
-    best, best_area = common.copy(), 0
+    size, best, best_worth = width, common.copy(), 0
     while True:
         # The nearest is the one that leaves most of what is common; those that leave all of it are met already.
         nearest, most, count = -1, -1, 1
@@ -258,14 +258,24 @@ def _largest(
                 count += 1
             elif bits > most:
                 most, nearest = bits, other
-        area = count * (size * (size - 1) // 2)
-        if count >= k and area > best_area and _owners(near, size, owner, common, mask, people) >= k:
-            best[:], best_area = common, area
-        if most < least:
-            return best, best_area
+        worth = _worth(count, size)
+        if count >= k and worth > best_worth and _owners(near, size, owner, common, mask, people) >= k:
+            best[:], best_worth = common, worth
+        if most < LEAST_LABELS:
+            return best, best_worth
         for word in range(words):
             common[word] &= mask[nearest, word]
         size = most
+
+
+@helper
+def _worth(units: int, labels: int) -> int:
+    """Return what a set of labels that so many units share is worth, in millionths: sqrt(units) times its pairs.
+
+    With the number of units itself, short sets of many units would come first. Those the joining of pairs finds as well,
+    and long sets of few units it does not.
+    """
+    return int(np.rint(MILLION * np.sqrt(units) * (labels * (labels - 1) // 2)))
 
 
 @helper
