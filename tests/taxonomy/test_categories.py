@@ -32,10 +32,14 @@ FORMS = {
     "plain": PLAIN,
     "dash": with_ids(" - "),
     "colon": with_ids(" : ", "gid://made-up/Category/x-"),
+    "columns": HEAD + "".join(f"gid://made-up/x-{n:<6}: {path}\n" for n, path in enumerate(PATHS, 11)),
+    "colon without a blank": with_ids(": "),
     "tab": with_ids("\t"),
     "blanks": PLAIN.replace(" > ", "  >\u00a0 "),
     "no blanks": PLAIN.replace(" > ", ">"),
     "windows": "\ufeff" + with_ids(" - ").replace("\n", "\r\n"),
+    "a slash first": "\n".join(sorted(PATHS, reverse=True)),
+    "a path twice": PLAIN + PATHS[2],
     "leaves only": "\n".join(path for path in PATHS if path.count(">") == 2),
     "tops last": HEAD + "\n".join(sorted(PATHS, key=lambda path: -path.count(">"))),
 }
@@ -113,6 +117,12 @@ def test_ids_come_before_paths_and_paths_before_names(written):
     assert way_of(tree, "Rafts")[:2] == ["Rafts", "all categories"]
 
 
+def test_a_path_with_two_ids_is_one_node(written):
+    tree = read_taxonomy(written("1 - Boats\n2 - Boats > Rafts\n3 - Boats > Rafts\n3 - Boats > Rafts\n"))
+    assert len(tree) == 2
+    assert way_of(tree, "2")[1:] == way_of(tree, "3")[1:] == ["Boats > Rafts", "Boats"]
+
+
 def test_a_name_of_several_nodes_is_no_guess(written):
     tree = read_taxonomy(written(FORMS["dash"]))
     for item in ("Accessories", "accessories"):
@@ -127,11 +137,7 @@ def test_a_name_of_several_nodes_is_no_guess(written):
     [
         (
             "1 - A\n2 - A > B\n2 - A > C\n",
-            "line 3 (first on line 2): the id stands there twice; keep one of them",
-        ),
-        (
-            "1 - A\n2 - A > B\n3 - A > B\n",
-            "line 3 (first on line 2): the path stands there twice; keep one of them",
+            "line 3 (first on line 2): the id has another path already; rename it",
         ),
         ("1 - A\nA > B\n3 - A > C\n", "line 2: no id in front of the path, as most lines have; add it"),
         ("1 - A\n2 - A > > B\n", "line 2: a path with an empty step"),

@@ -25,8 +25,8 @@ from incrowd.taxonomy.sources.parsed import ParsedTaxonomy
 __all__ = ["is_category_list", "read_categories"]
 
 ROOT = "all categories"
-# What may stand in front of a path: an id, then a TAB, a colon or a dash. A colon or dash between blanks alone separates.
-_IDS = tuple(re.compile(f"([^\\s>]+){between}(.*)") for between in (r"\s*\t\s*", r"\s+:\s+", r"\s+-\s+"))
+# What may stand in front of a path: an id, then a TAB, a colon or a dash. A colon within an id has no blank behind it.
+_IDS = tuple(re.compile(f"([^\\s>]+){between}(.*)") for between in (r"\s*\t\s*", r"\s*:\s+", r"\s+-\s+"))
 
 
 def is_category_list(lines: Sequence[str]) -> bool:
@@ -46,11 +46,13 @@ def is_category_list(lines: Sequence[str]) -> bool:
 
 
 def read_categories(parsed: ParsedTaxonomy, rows: Sequence[Line]) -> None:
-    """Read ``A > B > C`` lines, each with an id in front where most have one."""
+    """Read ``A > B > C`` lines, each with an id in front where most have one.
+
+    A path that stands there twice is one node, and any of its ids means it.
+    """
     with_id = _form_of_ids(rows)
-    line_of_path: dict[int, int] = {}
-    line_of_id: dict[str, int] = {}
     node_of_id: dict[str, int] = {}
+    line_of_id: dict[str, int] = {}
     for number, line in rows:
         found = with_id.fullmatch(line.strip()) if with_id else None
         if with_id and not found:
@@ -61,16 +63,12 @@ def read_categories(parsed: ParsedTaxonomy, rows: Sequence[Line]) -> None:
             parsed.add_problem(number, "a path with an empty step")
             continue
         node = parsed.add_path(steps, number, ARROW)
-        if line_of_path.setdefault(node, number) != number:
+        if found and node_of_id.setdefault(found[1], node) != node:
             parsed.add_problem(
-                number, "the path stands there twice; keep one of them", earlier=line_of_path[node]
-            )
-        elif found and line_of_id.setdefault(found[1], number) != number:
-            parsed.add_problem(
-                number, "the id stands there twice; keep one of them", earlier=line_of_id[found[1]]
+                number, "the id has another path already; rename it", earlier=line_of_id[found[1]]
             )
         elif found:
-            node_of_id[found[1]] = node
+            line_of_id.setdefault(found[1], number)
     _check_ids(parsed, node_of_id, line_of_id)
     _add_root(parsed)
     labels = pa.array([parsed.labels[node] for node in node_of_id.values()], pa.string())
