@@ -304,12 +304,7 @@ def _numbers_table(outcome: Outcome) -> Table:
         table.add_row(f"{summary['bad_bytes']:,}", "bad bytes replaced")
     units = plural_of(release.claim.unit)
     table.add_row(f"{counts.records_in:,}", f"{units} found")
-    if made.unlisted or made.other_case:
-        table.add_row(f"{made.listed:,}", f"distinct items listed in {release.taxonomy.name}")
-    if made.other_case:
-        table.add_row(f"{made.other_case:,}", "of them in another case of letters only")
-    if made.unlisted:
-        table.add_row(f"{made.unlisted:,}", f"distinct items not listed ({_unlisted(outcome)})")
+    _add_items(table, outcome)
     if release.is_list:
         table.add_row(f"{counts.labels:,}", "queries published, with noisy counts")
         return table
@@ -329,9 +324,16 @@ def _numbers_table(outcome: Outcome) -> Table:
     return table
 
 
-def _unlisted(outcome: Outcome) -> str:
-    kept = outcome.release.parameters.get("unlisted") != "drop"
-    return "kept in a branch of their own" if kept else "removed"
+def _add_items(table: Table, outcome: Outcome) -> None:
+    """Add how many distinct items the taxonomy lacks or has in another case, if it does."""
+    found, release = outcome.made.found, outcome.release
+    if found["unlisted"] or found["other_case"]:
+        table.add_row(f"{found['listed']:,}", f"distinct items listed in {release.taxonomy.name}")
+    if found["other_case"]:
+        table.add_row(f"{found['other_case']:,}", "of them in another case of letters only")
+    if found["unlisted"]:
+        what = "removed" if release.parameters.get("unlisted") == "drop" else "kept in a branch of their own"
+        table.add_row(f"{found['unlisted']:,}", f"distinct items not listed ({what})")
 
 
 def _measures_table(measures: Mapping[str, Any]) -> Table:

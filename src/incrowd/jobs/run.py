@@ -44,7 +44,7 @@ class Made(NamedTuple):
     ----------
     release
         What the method decided, ready to be written.
-    listed, unlisted, other_case
+    found
         How many distinct items the taxonomy has and lacks, and how many it has in another case of letters only.
     read, summary
         The input, and what was counted on the way to the records.
@@ -53,9 +53,7 @@ class Made(NamedTuple):
     """
 
     release: Publication
-    listed: int
-    unlisted: int
-    other_case: int
+    found: Mapping[str, int]
     read: Input
     summary: Mapping[str, int]
     chosen: Sequence[str] = ()
@@ -136,11 +134,7 @@ class Outcome:
             "seconds": {name: round(value, 4) for name, value in self.seconds.items()},
             "peak_rss_mb": peak_megabytes(),
             "input": dict(made.summary),
-            "items": {
-                "listed": made.listed,
-                "unlisted": made.unlisted,
-                "other_case": made.other_case,
-            },
+            "items": dict(made.found),
             "rejected": {
                 "by_reason": dict(made.read.rejected),
                 "file": str(self.rejects_file) if self.rejects_file else None,
@@ -182,7 +176,7 @@ def local_engine(job: Job, clock: Clock) -> Iterator[Made]:
             load_all([job], clock)
             clock.step("anonymize")
             release = anonymized(job, str(job.items), attached, clock.listener.reading)
-            yield Made(release, *attached[2:], log, log.summary, job.chosen)
+            yield Made(release, attached.found, log, log.summary, job.chosen)
 
 
 def load_all(jobs: Sequence[Job], clock: Clock) -> None:

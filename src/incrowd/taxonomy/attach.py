@@ -36,6 +36,11 @@ class Attached(NamedTuple):
     unlisted: int
     other_case: int = 0
 
+    @property
+    def found(self) -> dict[str, int]:
+        """How many distinct items were found in the tree and how, as results print it."""
+        return {"listed": self.listed, "unlisted": self.unlisted, "other_case": self.other_case}
+
 
 def attach(transactions: Transactions, tree: Taxonomy, *, unlisted: Unlisted = "refuse") -> Attached:
     """Attach the items that occur to a taxonomy, so that each has a leaf of its own.

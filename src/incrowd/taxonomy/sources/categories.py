@@ -26,7 +26,11 @@ __all__ = ["is_category_list", "read_categories"]
 
 ROOT = "all categories"
 # What may stand in front of a path: an id, then a TAB, a colon or a dash. A colon within an id has no blank behind it.
-_IDS = tuple(re.compile(f"([^\\s>]+){between}(.*)") for between in (r"\s*\t\s*", r"\s*:\s+", r"\s+-\s+"))
+_IDS = (
+    re.compile(r"([^\t>]*[^\s>])\s*\t\s*(.*)"),
+    re.compile(r"([^\s>]+)\s*:\s+(.*)"),
+    re.compile(r"([^\s>]+)\s+-\s+(.*)"),
+)
 
 
 def is_category_list(lines: Sequence[str]) -> bool:
@@ -58,7 +62,7 @@ def read_categories(parsed: ParsedTaxonomy, rows: Sequence[Line]) -> None:
         if with_id and not found:
             parsed.add_problem(number, "no id in front of the path, as most lines have; add it")
             continue
-        steps = [step.strip() for step in (found[2] if found else line).split(">")]
+        steps = [" ".join(step.split()) for step in (found[2] if found else line).split(">")]
         if not all(steps):
             parsed.add_problem(number, "a path with an empty step")
             continue

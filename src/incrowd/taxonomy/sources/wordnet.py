@@ -190,7 +190,11 @@ def wordnet_tree() -> Taxonomy:
 
 def _find_word(tree: Taxonomy, items: pa.Array, *, any_case: bool = False) -> Ints32:
     """Find each word's first sense; a name such as ``mouse (sense 3)`` is found as well."""
-    if any_case:  # all names are in lower case
-        return _find_word(tree, pc.utf8_lower(items))
+    if any_case:
+        lowered = pc.utf8_lower(items)  # as all names are
+        changed = np.array(pc.not_equal(lowered, items), dtype=np.bool_)
+        found = np.full(len(items), -1, dtype=np.int32)
+        found[changed] = _find_word(tree, lowered.filter(pa.array(changed)))
+        return found
     node = lexicon().nodes_of(items)
     return np.where(node >= 0, node, find_by_label(tree, items))
