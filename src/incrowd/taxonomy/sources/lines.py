@@ -44,7 +44,7 @@ def _bytes_of(path: Path) -> bytes:
         size = path.stat().st_size
         if size > MOST_BYTES:
             raise BadInputError(
-                f"taxonomy {path.name} has {size:,} bytes, and a taxonomy at most {MOST_BYTES:,}; is it the data?"
+                f"taxonomy {path.name} has {size:,} bytes, and a taxonomy may have {MOST_BYTES:,}; give a smaller file (is this the data?)"
             )
         return path.read_bytes()
     except OSError as error:
