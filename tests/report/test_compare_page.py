@@ -50,7 +50,7 @@ def result_of(labels=tuple(KINDS), ks=KS):
         "records": 1_234,
         "avg_length": 4.6,
         "unit": "user",
-        "items": {"kind": "nouns", "listed": 7, "unlisted": 2},
+        "items": {"kind": "nouns", "listed": 7, "unlisted": 2, "other_case": 0},
         "taxonomy": {"name": "balanced:5", "leaves": 9, "levels": 3},
         "runs": runs,
     }

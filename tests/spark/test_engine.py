@@ -399,3 +399,18 @@ def test_no_java_at_all(tmp_path, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(BadInputError, match="needs Java 17 or later, and none was found"):
         check_java()
+
+
+@pytest.mark.usefixtures("spark")
+def test_items_on_a_list_of_categories_by_id_and_in_another_case(tmp_path):
+    (tmp_path / "list").write_text(
+        "1 - Boats\n2 - Boats > Canoes\n3 - Boats > Rafts\n4 - Garden\n5 - Garden > Rakes\n", encoding="utf-8"
+    )
+    words = ["2", "Canoes", "canoes", "RAFTS", "Rafts", "rakes", "5"]
+    lines = [" ".join(words[(row + step) % 7] for step in range(3)) for row in range(70)]
+    (tmp_path / "log.dat").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    found, _ = on_both(
+        tmp_path / "log.dat", tmp_path, taxonomy=str(tmp_path / "list"), items="raw", private_map="map"
+    )
+    assert found["items"] == {"listed": 7, "unlisted": 0, "other_case": 3}
+    assert (tmp_path / "spark/map").read_bytes() == (tmp_path / "local/map").read_bytes()

@@ -79,7 +79,7 @@ def test_a_topic_above_may_come_later_or_never(written):
 
 def test_items_are_found_as_in_any_file_of_paths(written):
     tree = parse_odp(written(SMALL)).tree()
-    node, _ = tree.find(tree, tree.labels.take([4]))
+    node = tree.find(tree, tree.labels.take([4]))
     assert tree.labels[int(node[0])] == tree.labels[4]
 
 

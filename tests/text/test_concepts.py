@@ -160,6 +160,13 @@ def test_plain_labels_with_a_slash_stay_whole():
     assert labels_of(Knowledge.of(tree), "tcp/ip") == ["TCP/IP"]
 
 
+def test_names_in_a_list_of_categories(tmp_path):
+    (tmp_path / "t").write_text("Boats/Ships > Canoes\nTools > Rakes & Hoes\n", encoding="utf-8")
+    knowledge = Knowledge.of(read_taxonomy(tmp_path / "t"))
+    assert labels_of(knowledge, "red canoe") == ["Boats/Ships > Canoes"]
+    assert labels_of(knowledge, "hoes") == ["Tools > Rakes & Hoes"]
+
+
 def test_a_tree_of_a_root_alone_knows_nothing():
     tree = Taxonomy.from_parents(np.array([-1], dtype=np.int32), pa.array(["cats"]), name="root")
     assert nodes_of(Knowledge.of(tree), "cats", "") == [[], []]
@@ -172,8 +179,10 @@ def test_five_hundred_words(wordnet):
 
 
 @pytest.mark.data
-def test_the_open_directory_of_three_levels(data_dir):
-    knowledge = Knowledge.of(read_taxonomy(data_dir / "taxonomies/dmoz-3-levels.tsv"))
+def test_the_open_directory_of_three_levels(data_dir, tmp_path):
+    given = (data_dir / "taxonomies/dmoz-3-levels.tsv").read_text(encoding="latin-1")
+    (tmp_path / "dmoz").write_text(given, encoding="utf-8")
+    knowledge = Knowledge.of(read_taxonomy(tmp_path / "dmoz"))
     for query, expected in {
         "diving": ["Top/Sports/Water_Sports/Swimming_and_Diving"],
         "exciting water sports": ["Top/Sports/Water_Sports"],

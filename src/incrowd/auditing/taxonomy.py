@@ -20,6 +20,7 @@ from incrowd.core.promises import Texts
 from incrowd.release.files.nodes import TAXONOMY_SCHEMA, sorted_table
 from incrowd.release.files.parts import same_schema
 from incrowd.release.files.records import Label, is_canonical, write_parquet
+from incrowd.taxonomy.matching import locate
 from incrowd.taxonomy.sources.wordnet import wordnet_tree
 
 __all__ = ["PublishedTree", "check_taxonomy", "hidden_in", "write_taxonomy"]
@@ -167,7 +168,7 @@ def _check_wordnet(tree: PublishedTree, texts: Texts, result: Audit) -> None:
     place = {label: node for node, label in enumerate(static.labels.to_pylist())}
     leaves = (static.last_leaf - static.first_leaf).tolist()
     words = [text for text, exact in tree.parent if exact]
-    home = dict(zip(words, static.find(static, pa.array(words, pa.string()))[0].tolist(), strict=True))
+    home = dict(zip(words, locate(static, pa.array(words, pa.string())).node.tolist(), strict=True))
     for (text, exact), above in tree.parent.items():
         node = home[text] if exact else place.get(text, -1)
         parent = static.labels[int(static.parent[node])].as_py() if node > 0 else None

@@ -390,27 +390,37 @@ def _write_loans(rows: int, others: int | None, out: Path, seed: int, *, force: 
         click.echo(f"{out}: {rows:,} made-up loan applicants")
 
 
-@click.command("show", short_help="Print a taxonomy's shape.")
+@click.command("show", short_help="Print a taxonomy's shape, or where a word is in it.")
 @click.argument("file")
+@click.option(
+    "--find",
+    "word",
+    metavar="WORD",
+    help="Print the nodes called WORD (or with this id) and those around them.",
+)
 @json_option
-def taxonomy_show(file: str, as_json: bool) -> None:  # noqa: FBT001
+def taxonomy_show(file: str, word: str | None, as_json: bool) -> None:  # noqa: FBT001
     """Print the shape of a taxonomy FILE (or 'wordnet'): nodes, leaves, height, widest node."""
-    from incrowd.cli.terminal import show_shape
+    from incrowd.cli.tree_view import show_places, show_shape
     from incrowd.taxonomy.check import shape_of, taxonomy_named
+    from incrowd.taxonomy.look import look_up
 
-    shape = shape_of(taxonomy_named(file))
+    tree = taxonomy_named(file)
+    found = shape_of(tree) if word is None else look_up(tree, word)
     if as_json:
-        print_json(shape)
+        print_json(found)
+    elif word is None:
+        show_shape(found)
     else:
-        show_shape(shape)
+        show_places(found)
 
 
 @click.command("check", short_help="Check a taxonomy file for problems.")
 @click.argument("file")
 @json_option
 def taxonomy_check(file: str, as_json: bool) -> None:  # noqa: FBT001
-    """List every problem of a taxonomy FILE with its line. Exit code 0: none; 2: some."""
-    from incrowd.cli.terminal import show_problems
+    """List the problems of a taxonomy FILE by kind, with the first lines of each. Exit code 0: none; 2: some."""
+    from incrowd.cli.tree_view import show_problems
     from incrowd.taxonomy.check import check_file
 
     found = check_file(file)

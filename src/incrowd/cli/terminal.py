@@ -37,9 +37,7 @@ __all__ = [
     "show_list",
     "show_methods",
     "show_outcome",
-    "show_problems",
     "show_release",
-    "show_shape",
     "show_tiles",
 ]
 
@@ -271,28 +269,6 @@ def _methods_table(described: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-def show_shape(shape: Mapping[str, Any]) -> None:
-    """Show a taxonomy's shape."""
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_row("taxonomy", Text(shape["taxonomy"]))
-    for name in ("nodes", "leaves", "inner_nodes", "levels", "single_children"):
-        table.add_row(name.replace("_", " "), f"{shape[name]:,}")
-    table.add_row("root", Text(shape["root"]))
-    table.add_row("widest node", Text(f"{shape['widest_node']} ({shape['children_of_widest']:,} children)"))
-    table.add_row("nodes by level", ", ".join(f"{n:,}" for n in shape["nodes_by_level"]))
-    plain_console().print(table)
-
-
-def show_problems(found: Mapping[str, Any]) -> None:
-    """Show a taxonomy file's problems, or that it has none."""
-    console = plain_console()
-    for problem in found["problems"]:
-        console.print(problem, style="red")
-    if not found["problems"]:
-        console.print("no problems", style="green")
-        show_shape(found["shape"])
-
-
 def _verdict(result: Audit) -> Text:
     """Return the audit's verdict; only a claim that is promised and proven is green."""
     words = visible(result.claim.in_words)
@@ -328,9 +304,7 @@ def _numbers_table(outcome: Outcome) -> Table:
         table.add_row(f"{summary['bad_bytes']:,}", "bad bytes replaced")
     units = plural_of(release.claim.unit)
     table.add_row(f"{counts.records_in:,}", f"{units} found")
-    if made.unlisted:
-        table.add_row(f"{made.listed:,}", f"distinct items listed in {release.taxonomy.name}")
-        table.add_row(f"{made.unlisted:,}", f"distinct items not listed ({_unlisted(outcome)})")
+    _add_items(table, outcome)
     if release.is_list:
         table.add_row(f"{counts.labels:,}", "queries published, with noisy counts")
         return table
@@ -350,9 +324,16 @@ def _numbers_table(outcome: Outcome) -> Table:
     return table
 
 
-def _unlisted(outcome: Outcome) -> str:
-    kept = outcome.release.parameters.get("unlisted") != "drop"
-    return "kept in a branch of their own" if kept else "removed"
+def _add_items(table: Table, outcome: Outcome) -> None:
+    """Add how many distinct items the taxonomy lacks or has in another case, if it does."""
+    found, release = outcome.made.found, outcome.release
+    if found["unlisted"] or found["other_case"]:
+        table.add_row(f"{found['listed']:,}", f"distinct items listed in {release.taxonomy.name}")
+    if found["other_case"]:
+        table.add_row(f"{found['other_case']:,}", "of them in another case of letters only")
+    if found["unlisted"]:
+        what = "removed" if release.parameters.get("unlisted") == "drop" else "kept in a branch of their own"
+        table.add_row(f"{found['unlisted']:,}", f"distinct items not listed ({what})")
 
 
 def _measures_table(measures: Mapping[str, Any]) -> Table:

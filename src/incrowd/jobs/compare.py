@@ -227,7 +227,7 @@ def _how(job: Job, attached: Attached) -> dict[str, Any]:
         "avg_length": four_digits(attached.transactions.occurrences / len(attached.transactions)),
         "unit": attached.transactions.unit,
         "sets": job.options.sets,
-        "items": {"kind": job.items, "listed": attached.listed, "unlisted": attached.unlisted},
+        "items": {"kind": job.items, **attached.found},
         "taxonomy": {
             "name": attached.taxonomy.name,
             "leaves": attached.taxonomy.leaf_count,

@@ -44,8 +44,8 @@ class Made(NamedTuple):
     ----------
     release
         What the method decided, ready to be written.
-    listed, unlisted
-        How many distinct items the taxonomy has and lacks.
+    found
+        How many distinct items the taxonomy has and lacks, and how many it has in another case of letters only.
     read, summary
         The input, and what was counted on the way to the records.
     chosen
@@ -53,8 +53,7 @@ class Made(NamedTuple):
     """
 
     release: Publication
-    listed: int
-    unlisted: int
+    found: Mapping[str, int]
     read: Input
     summary: Mapping[str, int]
     chosen: Sequence[str] = ()
@@ -135,7 +134,7 @@ class Outcome:
             "seconds": {name: round(value, 4) for name, value in self.seconds.items()},
             "peak_rss_mb": peak_megabytes(),
             "input": dict(made.summary),
-            "items": {"listed": made.listed, "unlisted": made.unlisted},
+            "items": dict(made.found),
             "rejected": {
                 "by_reason": dict(made.read.rejected),
                 "file": str(self.rejects_file) if self.rejects_file else None,
@@ -177,7 +176,7 @@ def local_engine(job: Job, clock: Clock) -> Iterator[Made]:
             load_all([job], clock)
             clock.step("anonymize")
             release = anonymized(job, str(job.items), attached, clock.listener.reading)
-            yield Made(release, attached.listed, attached.unlisted, log, log.summary, job.chosen)
+            yield Made(release, attached.found, log, log.summary, job.chosen)
 
 
 def load_all(jobs: Sequence[Job], clock: Clock) -> None:

@@ -137,7 +137,7 @@ def _engine(spark: SparkSession, source: str, shard: int, job: Job, clock: Clock
         attached, summary = placed.attached, placed.gathered.summary
         with in_series(job, items, attached):
             release = _made(job, work, clock, placed, items, shard=shard)
-            yield Made(release, attached.listed, attached.unlisted, reading, summary, job.chosen)
+            yield Made(release, attached.found, reading, summary, job.chosen)
 
 
 def _check_map(job: Job, reading: Reading) -> None:

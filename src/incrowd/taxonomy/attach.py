@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.transactions import Transactions
-from incrowd.core.types import Bools, Ints32, Ints64
+from incrowd.core.types import Ints32, Ints64
 from incrowd.errors import BadInputError, check_choice
+from incrowd.taxonomy.matching import locate, own_names
 from incrowd.taxonomy.sources.balanced import balanced_tree, unused_label
-from incrowd.taxonomy.tree import Taxonomy
+from incrowd.taxonomy.tree import Taxonomy, positions
 
 __all__ = ["UNLISTED_FAN_OUT", "Attached", "Unlisted", "attach"]
 
@@ -23,51 +24,73 @@ SAME_CONCEPT, ONE_STEP, UNRELATED = 0, 1, 10_000  # lengths of edges, in the sen
 
 
 class Attached(NamedTuple):
-    """Transactions and a taxonomy that fit each other, and how many distinct items the tree lacked."""
+    """Transactions and a taxonomy that fit each other.
+
+    ``listed`` and ``unlisted`` are how many distinct items the tree has and lacks; ``other_case`` of the listed ones were
+    found in another case only (``milk`` as ``Milk``).
+    """
 
     transactions: Transactions
     taxonomy: Taxonomy
     listed: int
     unlisted: int
+    other_case: int = 0
+
+    @property
+    def found(self) -> dict[str, int]:
+        """How many distinct items were found in the tree and how, as results print it."""
+        return {"listed": self.listed, "unlisted": self.unlisted, "other_case": self.other_case}
 
 
 def attach(transactions: Transactions, tree: Taxonomy, *, unlisted: Unlisted = "refuse") -> Attached:
     """Attach the items that occur to a taxonomy, so that each has a leaf of its own.
 
     An item that is an inner node of the tree gets a leaf below it that means "exactly this concept, nothing more
-    specific" and has the node's own label. Items that the tree lacks are put under an ``unlisted`` branch, in
-    alphabetical groups (``keep``), removed (``drop``), or refused with an error (``refuse``).
+    specific" and has the node's own label. An item that is found by anything but its label (an id, a name, a synonym, its
+    letters in another case) gets a leaf below its node, with the item's own text: what is published is always the item as it
+    is in the data. Items that the tree lacks are put under an ``unlisted`` branch, in alphabetical groups (``keep``),
+    removed (``drop``), or refused with an error (``refuse``).
     """
     check_choice("unlisted", unlisted, get_args(Unlisted))
     items = transactions.vocabulary
     if tree.items is not None and tree.items.equals(items):
         return Attached(transactions, tree, len(items), 0)
-    node, is_node = tree.find(tree, items)
+    node, in_other_case = locate(tree, items)
     lacking = node < 0
-    missing = int(lacking.sum())
+    missing, other_case = int(lacking.sum()), int(in_other_case.sum())
     if missing and unlisted == "refuse":
-        raise BadInputError(
-            f"taxonomy {tree.name} lacks {missing:,} of the {len(items):,} items; add them to it, "
-            "or use --unlisted keep (they get a branch of their own) or --unlisted drop (they are removed)"
-        )
+        raise BadInputError(_what_is_lacking(tree, items.filter(pa.array(lacking)), len(items)))
+    if other_case:
+        note = f"Found {other_case:,} distinct items in the taxonomy in another case of letters only."
+        transactions = replace(transactions, account=(*transactions.account, note))
     if missing and unlisted == "drop":
         note = f"Removed {missing:,} distinct items that the taxonomy does not list (--unlisted drop)."
         transactions = transactions.without_items(lacking, note=note)
-        node, is_node, lacking = node[~lacking], is_node[~lacking], lacking[~lacking]
-    attached = _place(tree, transactions.vocabulary, node, is_node)
-    return Attached(transactions, attached, len(items) - missing, missing)
+        node = node[~lacking]
+    attached = _place(tree, transactions.vocabulary, node)
+    return Attached(transactions, attached, len(items) - missing, missing, other_case)
 
 
-def _place(tree: Taxonomy, items: pa.Array, node: Ints32, is_node: Bools) -> Taxonomy:
+def _what_is_lacking(tree: Taxonomy, lacking: pa.Array, items: int) -> str:
+    """Say how many items a taxonomy lacks, and what to do; never which."""
+    names = positions(pc.utf8_lower(lacking), pc.utf8_lower(own_names(tree))) >= 0
+    of_several = f" ({int(names.sum()):,} of them name several nodes: give ids or whole paths)"
+    return (
+        f"taxonomy {tree.name} lacks {len(lacking):,} of the {items:,} items{of_several if names.any() else ''}; use --unlisted "
+        "keep (they get a branch of their own) or --unlisted drop (they are removed), or give another file; "
+        "'incrowd taxonomy show FILE --find WORD' looks for one"
+    )
+
+
+def _place(tree: Taxonomy, items: pa.Array, node: Ints32) -> Taxonomy:
     """Return the tree with a leaf for each item: its own node where that is a leaf, else a new one."""
     lacking = node < 0
     alone = np.bincount(node[~lacking], minlength=len(tree))[np.maximum(node, 0)] == 1
+    is_node = pc.equal(tree.labels_of(np.maximum(node, 0)), items).to_numpy(zero_copy_only=False)
     stays = ~lacking & is_node & alone & tree.is_leaf[np.maximum(node, 0)]
     added = np.flatnonzero(~stays & ~lacking)
     parts = [tree.parent, node[added]]
-    # A node's own leaf has the node's label; any other new leaf has the item's text.
-    own = tree.labels_of(np.maximum(node, 0))
-    labels = [tree.labels, pc.if_else(pa.array(is_node & alone), own, items).take(pa.array(added))]
+    labels = [tree.labels, items.take(pa.array(added))]
     leaves = [tree.last_leaf - tree.first_leaf, np.ones(len(added), dtype=np.int32)]
     home = np.where(stays, node, -1).astype(np.int64)
     home[added] = len(tree) + np.arange(len(added))

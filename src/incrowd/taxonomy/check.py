@@ -9,6 +9,7 @@ import numpy as np
 
 from incrowd.errors import BadInputError, nearest
 from incrowd.taxonomy.sources import parse_file, read_taxonomy
+from incrowd.taxonomy.sources.parsed import ProblemKind, kinds_of
 from incrowd.taxonomy.sources.wordnet import wordnet_tree
 from incrowd.taxonomy.tree import Taxonomy
 
@@ -41,7 +42,7 @@ def shape_of(tree: Taxonomy) -> dict[str, Any]:
 
 
 def check_file(source: str) -> dict[str, Any]:
-    """Return the problems of a taxonomy file, each with its line, and its shape if it has none."""
+    """Return the problems of a taxonomy file by kind, each with its first lines, and its shape if it has none."""
     if source == "wordnet":
         return {"taxonomy": source, "problems": [], "shape": shape_of(wordnet_tree())}
     parsed = parse_file(_existing(source))
@@ -49,8 +50,18 @@ def check_file(source: str) -> dict[str, Any]:
     return {
         "taxonomy": parsed.path.name,
         "form": parsed.form,
-        "problems": [str(p) for p in parsed.problems],
+        "problems": [_spelled(kind) for kind in kinds_of(parsed.problems)],
         "shape": shape,
+    }
+
+
+def _spelled(kind: ProblemKind) -> dict[str, Any]:
+    """Return the problems of one kind; a problem of the whole file has no lines."""
+    return {
+        "problem": kind.kind,
+        "count": kind.times,
+        "lines": [problem.line for problem in kind.first if problem.line],
+        "in_words": str(kind),
     }
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -14,16 +14,40 @@ from incrowd.core.ragged import starts_of
 from incrowd.core.types import Bools, Floats, Ints32, Ints64
 from incrowd.errors import BadInputError
 
-__all__ = ["Finder", "Taxonomy", "find_by_label"]
-
-Found = tuple[Ints32, Bools]
-Finder = Callable[["Taxonomy", pa.Array], Found]
+__all__ = ["Finder", "Taxonomy", "are_single", "find_by_label", "positions"]
 
 
-def find_by_label(tree: Taxonomy, items: pa.Array) -> Found:
-    """Find each item's node by its label; -1 where there is none. A node so found is the item itself."""
-    node = pc.index_in(items, value_set=tree.labels).fill_null(-1).to_numpy(zero_copy_only=False)
-    return node.astype(np.int32), node >= 0
+class Finder(Protocol):
+    """How the texts of items are looked up in a tree."""
+
+    def __call__(self, tree: Taxonomy, items: pa.Array, *, any_case: bool = False) -> Ints32:
+        """Return each item's node, -1 where there is none; `any_case`: whatever the case of its letters."""
+
+
+def find_by_label(tree: Taxonomy, items: pa.Array, *, any_case: bool = False) -> Ints32:
+    """Find each item's node by its label; -1 where there is none."""
+    return positions(items, tree.labels, any_case=any_case)
+
+
+def positions(items: pa.Array, texts: pa.Array, *, any_case: bool = False) -> Ints32:
+    """Return where each item stands first among some texts; -1 where it does not.
+
+    With `any_case`, letters that differ in case are the same; an item that equals two different texts then has no place.
+    """
+    if any_case:
+        distinct = texts.unique()
+        lowered = pc.utf8_lower(distinct)
+        only = pc.if_else(pa.array(are_single(lowered)), lowered, None)
+        items = distinct.take(pc.index_in(pc.utf8_lower(items), value_set=only, skip_nulls=True))
+    place = pc.index_in(items, value_set=texts, skip_nulls=True).fill_null(-1)
+    return np.asarray(place.to_numpy(zero_copy_only=False), dtype=np.int32)
+
+
+def are_single(texts: pa.Array) -> Bools:
+    """Tell which texts occur once."""
+    code = texts.dictionary_encode().indices.to_numpy()
+    single: Bools = (np.bincount(code) == 1)[code] if len(code) else np.zeros(0, dtype=np.bool_)
+    return single
 
 
 @dataclass(frozen=True, eq=False)

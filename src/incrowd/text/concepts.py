@@ -19,6 +19,7 @@ import Stemmer
 
 from incrowd.core.ragged import starts_of
 from incrowd.core.types import Bools, Ints32, Ints64
+from incrowd.taxonomy.matching import own_names
 from incrowd.taxonomy.sources.wordnet import lexicon
 from incrowd.taxonomy.tree import Taxonomy
 from incrowd.text.phrases import Phrases, are_stop_words, noun_lemmas, noun_phrases, split_words
@@ -162,7 +163,7 @@ def _know_wordnet(tree: Taxonomy) -> Knowledge:
 
 def _know_labels(tree: Taxonomy) -> Knowledge:
     """Take the labels as names, then the members of those that enumerate, then the words within."""
-    own = pc.replace_substring(_own_names(tree), "_", " ")
+    own = pc.replace_substring(own_names(tree), "_", " ")
     node = np.arange(len(tree), dtype=np.int32)
     members = pc.split_pattern_regex(own, r"(?i)\s*(?:,|&|\band\b)\s*")
     whole = split_words(own)
@@ -173,14 +174,6 @@ def _know_labels(tree: Taxonomy) -> Knowledge:
     rank = np.concatenate([tree.level[owner] + tier * tree.height for tier, owner in enumerate(owners)])
     names = pa.concat_arrays([whole, split_words(members.values), lone_words])
     return _know(tree, names, np.concatenate(owners), rank, is_wordnet=False)
-
-
-def _own_names(tree: Taxonomy) -> pa.StringArray:
-    """Return the labels, without the parent's label where a path begins with it."""
-    last_step = pc.replace_substring_regex(tree.labels, "^.*/", "")
-    above = tree.labels_of(np.maximum(tree.parent, 0))
-    is_path = pc.equal(pc.binary_join_element_wise(above, last_step, "/"), tree.labels)
-    return pc.if_else(is_path, last_step, tree.labels)
 
 
 def _know(tree: Taxonomy, names: pa.ListArray, node: Ints32, rank: Ints32, *, is_wordnet: bool) -> Knowledge:

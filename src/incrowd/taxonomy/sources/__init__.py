@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from incrowd.taxonomy.sources.files import ParsedTaxonomy, parse_taxonomy
+from incrowd.taxonomy.sources.files import parse_taxonomy
 from incrowd.taxonomy.sources.odp import is_odp, parse_odp
+from incrowd.taxonomy.sources.parsed import ParsedTaxonomy
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["parse_file", "read_taxonomy"]
 
-_FORMS = ((is_odp, parse_odp),)  # a file of none of these forms has lines, paths or rows
+_FORMS = ((is_odp, parse_odp),)  # a file of none of these forms is text
 
 
 def read_taxonomy(path: str | Path) -> Taxonomy:
     """Read a taxonomy from a file.
 
-    ``child TAB parent`` lines, ``Top/Sports/Surfing`` paths (a TAB and a count may follow), ``leaf;parent;...;*`` rows
-    and the Open Directory's ``structure.rdf.u8`` (plain or gzip) are recognised by their first lines.
+    ``child TAB parent`` lines, ``Top/Sports/Surfing`` paths (a TAB and a count may follow), ``leaf;parent;...;*`` rows,
+    ``A > B > C`` lists of categories with or without ids (as Google and Shopify publish them) and the Open Directory's
+    ``structure.rdf.u8`` (plain or gzip) are recognised.
     """
     return parse_file(path).tree()
 

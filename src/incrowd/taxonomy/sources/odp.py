@@ -11,7 +11,8 @@ from typing import IO, Any, NoReturn
 from xml.parsers import expat
 
 from incrowd.errors import BadInputError
-from incrowd.taxonomy.sources.files import ParsedTaxonomy
+from incrowd.taxonomy.matching import find_in_paths
+from incrowd.taxonomy.sources.parsed import ParsedTaxonomy
 
 __all__ = ["is_odp", "parse_odp"]
 
@@ -72,7 +73,7 @@ class _Topics:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.parsed = ParsedTaxonomy(path, "paths")
+        self.parsed = ParsedTaxonomy(path, "paths", find_in_paths)
         self.node: dict[str, int] = {}
         self.parser = expat.ParserCreate()
         self.parser.StartElementHandler = self._see_element
@@ -105,9 +106,7 @@ class _Topics:
             self.refuse("a path that begins with another root than the first", self.parser.CurrentLineNumber)
         parent = self.node.get(above, -1)
         for way in reversed(missing):
-            node = self.parsed.add(way, self.parser.CurrentLineNumber)
-            self.parsed.parent[node] = parent
-            self.node[way] = parent = node
+            self.node[way] = parent = self.parsed.add(way, self.parser.CurrentLineNumber, parent)
 
     def _refuse_doctype(self, *_: Any) -> None:
         self.refuse("a document type, which the directory's files do not have", self.parser.CurrentLineNumber)

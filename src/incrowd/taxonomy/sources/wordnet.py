@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.types import Bools, Ints32
-from incrowd.taxonomy.tree import Found, Taxonomy, find_by_label
+from incrowd.taxonomy.tree import Taxonomy, find_by_label
 
 __all__ = ["ADJECTIVE", "VERB", "Lexicon", "lexicon", "wordnet_tree"]
 
@@ -188,13 +188,13 @@ def wordnet_tree() -> Taxonomy:
     return Taxonomy.from_parents(words.parent, words.labels, name="wordnet", find=_find_word)
 
 
-def _find_word(tree: Taxonomy, items: pa.Array) -> Found:
-    """Find each word's first sense; the synset is the item itself where its name is that word.
-
-    A name such as ``mouse (sense 3)`` is found as well.
-    """
+def _find_word(tree: Taxonomy, items: pa.Array, *, any_case: bool = False) -> Ints32:
+    """Find each word's first sense; a name such as ``mouse (sense 3)`` is found as well."""
+    if any_case:
+        lowered = pc.utf8_lower(items)  # as all names are
+        changed = np.array(pc.not_equal(lowered, items), dtype=np.bool_)
+        found = np.full(len(items), -1, dtype=np.int32)
+        found[changed] = _find_word(tree, lowered.filter(pa.array(changed)))
+        return found
     node = lexicon().nodes_of(items)
-    node = np.where(node >= 0, node, find_by_label(tree, items)[0])
-    label = tree.labels_of(np.maximum(node, 0))
-    same = pc.equal(label, items).to_numpy(zero_copy_only=False)
-    return node, same & (node >= 0)
+    return np.where(node >= 0, node, find_by_label(tree, items))

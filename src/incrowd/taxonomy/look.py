@@ -1,0 +1,116 @@
+"""Looks a word up in a taxonomy: the nodes that are called so, the way to the root, and the nodes around them."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from incrowd.core.types import Bools, Ints32
+from incrowd.errors import BadInputError
+from incrowd.taxonomy.matching import CategoryFinder, locate, own_names
+from incrowd.taxonomy.tree import Taxonomy
+
+__all__ = ["look_up"]
+
+MOST_NODES = 5
+MOST_NEIGHBOURS = 10
+MOST_ALIKE = 5
+CLOSE = 0.7
+
+
+def look_up(tree: Taxonomy, word: str) -> dict[str, Any]:
+    """Return the nodes that a word names, in any case, each with its way to the root, its siblings and its children.
+
+    A word names a node by its id, its path, its name, or as an item of the data would. Lists are cut to a few, with the number
+    of all beside them. If there is no such node, the error names what is alike.
+    """
+    word = " ".join(word.split())
+    names = own_names(tree)
+    nodes = _nodes_called(tree, names, word)
+    alike = _alike(names, word)
+    if not len(nodes):
+        hint = ", ".join(f"'{name}'" for name in alike)
+        raise BadInputError(
+            f"taxonomy {tree.name} has no node called '{word:.80}'" + (f"; there are {hint}" if hint else "")
+        )
+    shown = nodes[:MOST_NODES].tolist()
+    return {
+        "taxonomy": tree.name,
+        "word": word,
+        "found": [_surroundings(tree, names, node) for node in shown],
+        "found_in_all": len(nodes),
+        "alike": alike,
+    }
+
+
+def _nodes_called(tree: Taxonomy, names: pa.StringArray, word: str) -> Ints32:
+    """Return the nodes that a word names; first the one that an item of the data is found at."""
+    called = _equal(tree.labels, word) | _equal(names, word)
+    meant = locate(tree, pa.array([word], pa.string())).node
+    called[meant[meant >= 0]] = False
+    return np.concatenate([meant[meant >= 0], np.flatnonzero(called).astype(np.int32)])
+
+
+def _equal(texts: pa.StringArray, word: str) -> Bools:
+    """Tell which texts are a word, in any case."""
+    lowered = pc.utf8_lower(pa.scalar(word))
+    return np.array(pc.equal(pc.utf8_lower(texts), lowered), dtype=np.bool_)
+
+
+def _surroundings(tree: Taxonomy, names: pa.StringArray, node: int) -> dict[str, Any]:
+    """Return a node's label, id, way from the root, siblings and children."""
+    path = tree.ancestors(np.array([node], dtype=np.int32))  # in pre-order: the root first
+    above = int(tree.parent[node])
+    siblings = _children(tree, above)
+    children = _children(tree, node)
+    return {
+        "label": tree.labels[node].as_py(),
+        "id": _id_of(tree, node),
+        "path": names.take(pa.array(path)).to_pylist(),
+        "siblings": _some(names, siblings[siblings != node]),
+        "siblings_in_all": max(len(siblings) - 1, 0),
+        "children": _some(names, children),
+        "children_in_all": len(children),
+    }
+
+
+def _children(tree: Taxonomy, node: int) -> Ints32:
+    return np.flatnonzero(tree.parent == node).astype(np.int32) if node >= 0 else np.empty(0, dtype=np.int32)
+
+
+def _some(names: pa.StringArray, nodes: Ints32) -> list[str]:
+    some: list[str] = names.take(pa.array(nodes[:MOST_NEIGHBOURS])).to_pylist()
+    return some
+
+
+def _id_of(tree: Taxonomy, node: int) -> str | None:
+    """Return the id that a file gives a node, if it does."""
+    if not isinstance(tree.find, CategoryFinder):
+        return None
+    place = pc.index(tree.find.labels, tree.labels[node]).as_py()
+    return None if place < 0 else str(tree.find.ids[place].as_py())
+
+
+def _alike(names: pa.StringArray, word: str) -> list[str]:
+    """Return names that contain a word as a whole, then those that are spelled nearly so, then those that it is a part of."""
+    contains = pc.match_substring(names, word, ignore_case=True)
+    longer = set(names.filter(pc.and_(contains, pa.array(~_equal(names, word)))).to_pylist())
+    by_length = sorted(longer, key=lambda name: (len(name), name))
+    whole = [name for name in by_length if f" {word.lower()} " in f" {name.lower()} "]
+    close = [] if len(whole) >= MOST_ALIKE else _close(names, word)
+    return list(dict.fromkeys([*whole, *close, *by_length]))[:MOST_ALIKE]
+
+
+def _close(names: pa.StringArray, word: str) -> list[str]:
+    """Return names that are spelled nearly as a word is."""
+    length = pc.utf8_length(names)
+    # Twice the letters that two words share, at most twice the shorter, is at least CLOSE of all their letters.
+    least, most = len(word) * CLOSE / (2 - CLOSE), len(word) * (2 - CLOSE) / CLOSE
+    near = pc.and_(pc.greater_equal(length, least), pc.less_equal(length, most))
+    spelled = {name.lower(): name for name in names.filter(near).to_pylist() if name.lower() != word.lower()}
+    close = difflib.get_close_matches(word.lower(), sorted(spelled), n=MOST_ALIKE, cutoff=CLOSE)
+    return [spelled[name] for name in close]
