@@ -119,7 +119,7 @@ def _choose_goal(given: str | None, recognised: Recognised, *, asks: bool) -> st
     for name in goals:
         click.echo(f"     {name:<8} {GOALS[name].question}")
     choice = click.Choice(goals)
-    return str(click.prompt("  ", default=DEFAULT_GOAL, type=choice, show_choices=False, prompt_suffix=""))
+    return str(click.prompt("   Which one?", default=DEFAULT_GOAL, type=choice, show_choices=False))
 
 
 def _choose_k(given: str | None, *, asks: bool) -> int:

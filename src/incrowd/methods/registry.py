@@ -188,7 +188,7 @@ _ALL = (
         check=check_flock,
         rate=_always(22.0),
     ),
-    Method(partition, "Quick records of large data; simple to explain.", entry_bytes=85, rate=_always(4.5)),
+    Method(partition, "Quick records of large data; simple to explain.", entry_bytes=85, rate=_always(6.0)),
     Method(clump, "Records of some thousand users whose words are grouped by meaning.", check=check_clump),
     Method(
         ssc,
@@ -238,8 +238,19 @@ _ALL = (
         goal="queries",
         needs_events=True,
     ),
-    Method(apriori, "Records of people of whom an attacker knows at most m items.", check=check_apriori),
-    Method(suppress, "Shows what removing rare items alone leaves behind.", "comparison", goal="words"),
+    Method(
+        apriori,
+        "Records of people of whom an attacker knows at most m items.",
+        check=check_apriori,
+        rate=_always(30.0),
+    ),
+    Method(
+        suppress,
+        "Shows what removing rare items alone leaves behind.",
+        "comparison",
+        goal="words",
+        rate=_always(10.0),
+    ),
 )
 METHODS: Mapping[str, Method] = {method.name: method for method in _ALL}
 
