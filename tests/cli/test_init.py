@@ -277,6 +277,14 @@ def test_the_input_is_named_as_seen_from_the_file(place):
     assert settings_in(place / "b.toml")["input"] == str(place / "searches.tsv.gz")
 
 
+def test_the_release_gets_a_name_that_is_free(place):
+    (place / "release").mkdir()
+    (place / "release-2").symlink_to("nowhere")
+    ran = call("init")
+    assert settings_in(place / "incrowd.toml")["out"] == "release-3"
+    assert "makes the release in release-3/" in ran.out
+
+
 def test_names_with_quotes_and_odd_characters_survive(place):
     odd = 'a "log"\\ of\x7f \N{SNOWMAN}.tsv'
     (place / "searches.tsv.gz").rename(place / odd)

@@ -55,7 +55,7 @@ class InputArgument(click.Argument):
     def consume_value(
         self, ctx: click.Context, opts: Mapping[str, click.Parameter]
     ) -> tuple[Any, ParameterSource]:
-        """Return what was given, or what the file names: click asks it only for single arguments."""
+        """Return what was given, or what the file names: click before 8.3 asks it only for single arguments."""
         value, source = super().consume_value(ctx, opts)
         if value == () and (named := ctx.lookup_default(str(self.name))) is not None:
             return named, ParameterSource.DEFAULT_MAP

@@ -72,7 +72,7 @@ def init(file: Path, force: bool, as_json: bool, **given: Any) -> None:  # noqa:
     k = _choose_k(given["k"], asks=asks)
     values = {
         "input": _seen_from(file, source),
-        "out": OUT,
+        "out": _free_name(file.parent),
         "goal": goal,
         "k": k,
         **{key: given[key] for key in READING if given[key] not in (None, _default(key))},
@@ -156,6 +156,12 @@ def _inputs_here(given: Mapping[str, Any]) -> dict[Path, Recognised]:
 def _seen_from(file: Path, source: Path) -> str:
     """Return the name of the input as the configuration shall have it: relative to its own directory, unless it was absolute."""
     return str(source) if source.is_absolute() else os.path.relpath(source, file.parent)
+
+
+def _free_name(directory: Path) -> str:
+    """Return a name for the release that is not taken in the configuration's directory."""
+    names = (OUT, *(f"{OUT}-{number}" for number in range(2, MOST_ENTRIES)))
+    return next((name for name in names if not os.path.lexists(directory / name)), OUT)
 
 
 def _configuration(name: str, values: Mapping[str, Any]) -> str:
@@ -242,4 +248,6 @@ def _tell(
         click.echo("  " + " ".join(f"--{key} {value}" for key, value in taken.items()))
     click.echo(f"Wrote {file}. Next:")
     click.echo(f"  incrowd anonymize --config {file} --dry-run   # what would be done; nothing is written")
-    click.echo(f"  incrowd anonymize --config {file}             # makes the release in {file.parent / OUT}/")
+    click.echo(
+        f"  incrowd anonymize --config {file}             # makes the release in {file.parent / values['out']}/"
+    )
