@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
-
 import click
 import pytest
 
 from cli.helpers import aol_log, call, command, refused
-from incrowd.cli.app import cli
 from incrowd.cli.commands import anonymize
 from incrowd.cli.config import ONLY_TYPED, InputArgument, config_option, key_of, keys_of, kind_of
 from incrowd.cli.options import INPUT
@@ -228,8 +225,3 @@ def test_several_inputs_may_be_named_in_a_list(write, tmp_path):
     assert joined("--config", config, "c.tsv", "d.tsv") == ("c.tsv", "d.tsv")
     with pytest.raises(click.MissingParameter):
         joined()
-
-
-def test_keys_of_other_commands_are_not_the_file_s():
-    assert "config" in {key_of(one) for one in cli.commands["gateway"].params}
-    assert tomllib.loads("private-map = 'x'") == {"private-map": "x"}

@@ -240,6 +240,22 @@ def test_a_method_that_compares_records_with_each_other_is_not_estimated(log):
     )
 
 
+@pytest.mark.parametrize(
+    ("header", "options", "why"),
+    [
+        ("user,query", ("--goal", "words"), "--unit user what mosaic takes of a query log without times"),
+        ("user,query", ("--goal", "people"), "--unit user what flock takes of a query log Other"),
+        ("user,query", ("--goal", "queries"), "--items queries what --goal queries is about"),
+    ],
+)
+def test_the_reason_of_a_choice_is_told(header, options, why, tmp_path):
+    (tmp_path / "log.csv").write_text(
+        header + "\n" + "".join(f"{n},dog\n" for n in range(60)), encoding="utf-8"
+    )
+    out = call("anonymize", tmp_path / "log.csv", "--dry-run", *options).out
+    assert why in " ".join(out.split())
+
+
 def test_releases_beside_are_told(release, log):
     ran = call("anonymize", log, "--dry-run", "--method=flock", "--k", 3, "--json")
     assert ran.json["beside"] == [release.name]

@@ -133,7 +133,7 @@ def anonymize(
 
 
 def _with_out(options: dict[str, Any]) -> dict[str, Any]:
-    """Refuse a job that says not where to publish."""
+    """Refuse a job that does not say where to publish."""
     if options["out"] is None:
         raise click.UsageError(
             "Missing option '--out': name a directory for the release, or look first with --dry-run",

@@ -64,15 +64,11 @@ class InputArgument(click.Argument):
 
 def without_overruled(options: dict[str, Any], context: click.Context) -> dict[str, Any]:
     """Drop from the file's options what the command line says in another way."""
-    given = {
-        name: context.get_parameter_source(name)
-        for name in (*OVERRULED, *OVERRULED.values())
-        if name in options
-    }
     overruled = [
         name
-        for name, source in given.items()
-        if source is ParameterSource.DEFAULT_MAP and given[OVERRULED[name]] is ParameterSource.COMMANDLINE
+        for name, by in OVERRULED.items()
+        if context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP
+        and context.get_parameter_source(by) is ParameterSource.COMMANDLINE
     ]
     return {**options, **dict.fromkeys(overruled)}
 

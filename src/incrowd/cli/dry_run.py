@@ -71,7 +71,7 @@ def _show(plan: Plan, out: Path | None) -> None:
     if plan.estimate is not None:
         _show_estimate(console, plan.job.method.name, plan.estimate)
     if plan.refused:
-        console.print("\nThe job would be refused:", style="bold red")
+        console.print("The job would be refused:", style="bold red")
         return
     where = f"The release would be {out}/." if out else "It needs --out DIR for the release."
     console.print(

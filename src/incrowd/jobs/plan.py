@@ -16,7 +16,7 @@ from incrowd.jobs.clock import Clock, ProgressListener
 from incrowd.jobs.data import kernels_are_compiled, open_log, place_input, unlisted_by
 from incrowd.jobs.series import check_series_of
 from incrowd.jobs.spec import DEFAULT_GOAL, Job, Options, read_job, settled
-from incrowd.logs import Log, parse_columns
+from incrowd.logs import Log, parse_columns, parse_unit
 from incrowd.logs.formats.detect import find_layout
 from incrowd.logs.formats.source import Source
 from incrowd.methods.registry import GOALS
@@ -206,14 +206,15 @@ def _reasons(job: Job, log: Log) -> dict[str, str]:
     """Say why each option was chosen that nothing was said about."""
     method, goal = job.method, job.options.goal or DEFAULT_GOAL
     asked = "" if job.options.goal else ", the default"
-    times = "" if log.has_times else ", and the log has no times"
+    times = "with times" if log.has_times else "without times"
+    unit = f" {times}" if parse_unit(method.unit).needs_times else ""
     why = {
         "--method": f"for --goal {goal}{asked}: {GOALS[goal].question}",  # type: ignore[index]
         "--k": "the default",
         "--items": f"what --goal {goal} is about"
         if _goal_items(job)
         else f"what {method.name} takes of a query log",
-        "--unit": f"what {method.name} takes of a query log{' with times' if log.has_times else ''}{times}",
+        "--unit": f"what {method.name} takes of a query log{unit}",
     }
     return {option: why[option.partition(" ")[0]] for option in job.chosen}
 
