@@ -16,6 +16,7 @@ import click
 from click.shell_completion import shell_complete
 
 from incrowd.cli import commands
+from incrowd.cli.init import init
 from incrowd.errors import IncrowdError, nearest
 
 __all__ = ["cli", "main"]
@@ -55,7 +56,7 @@ def cli() -> None:
     """  # noqa: D301 - click needs this character
 
 
-for command in commands.ALL:
+for command in (*commands.ALL, init):
     cli.add_command(command)
 taxonomy = Commands("taxonomy", help="Look at a taxonomy: its shape and its problems.")
 for command in commands.TAXONOMY:

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from incrowd.cli.config import InputArgument, config_option, without_overruled
 from incrowd.cli.neighbours import names_beside, warn_of_releases
 from incrowd.cli.online import gateway, generalize
 from incrowd.cli.options import (
+    COMMA_TEXT,
     FILE,
+    INPUT,
     comma_list,
     existing_input,
     input_options,
@@ -31,8 +34,10 @@ DEMO_USERS = 2_000
 
 
 @click.command(short_help="Make an audited release of a log or basket file.")
-@click.argument("input")
-@click.option("--out", type=FILE, required=True, help="Directory to create for the release.")
+@click.argument("input", cls=InputArgument, type=INPUT)
+@click.option("--out", type=FILE, help="Directory to create for the release; only --dry-run needs none.")
+@config_option
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and write nothing. INPUT is read.")
 @click.option(
     "--k",
     metavar="INTEGER",
@@ -49,7 +54,7 @@ DEMO_USERS = 2_000
     multiple=True,
     help="A parameter of the method, as --set publish=bag.",
 )
-@click.option("--write", "forms", help="Text forms beside Parquet: any of jsonl,csv,dat.")
+@click.option("--write", "forms", type=COMMA_TEXT, help="Text forms beside Parquet: any of jsonl,csv,dat.")
 @click.option("--title", help="What to call the data on the release's page. It is published.")
 @click.option("--date", metavar="YYYY-MM-DD", help="A day to put on the release's page. It is published.")
 @click.option(
@@ -97,10 +102,12 @@ def anonymize(
 
     \b
     Examples:
+      incrowd anonymize aol.tsv.gz --dry-run
       incrowd anonymize aol.tsv.gz --out release
       incrowd anonymize baskets.dat --out release --k 10 --goal people
       incrowd anonymize log.csv --out release --k 5 --columns user=who,query=text,time=when
     """  # noqa: D301 - click needs this character
+    from incrowd.cli.dry_run import look_ahead
     from incrowd.cli.progress import ProgressBars
     from incrowd.cli.terminal import show_outcome
     from incrowd.errors import check_choice
@@ -108,13 +115,13 @@ def anonymize(
     from incrowd.jobs.spec import Options
 
     is_local = check_choice("engine", options["engine"], ("local", "spark")) == "local"
-    job = Options(
-        existing_input(Path(input)) if is_local else Path(input),
-        k=k,
-        parameters=settings,
-        text_forms=comma_list(forms),
-        **options,
-    )
+    options = without_overruled(options, click.get_current_context())
+    options |= {"k": k, "parameters": settings, "text_forms": comma_list(forms)}
+    source = existing_input(Path(input)) if is_local else Path(input)
+    if options["dry_run"]:
+        look_ahead(source, options, as_json=as_json)
+        return
+    job = Options(source, **_with_out(options))
     beside = names_beside(job.out, job.input)
     with ProgressBars() as progress:
         outcome = run_job(job, progress) if is_local else _run_on_spark(job, progress, input)
@@ -123,6 +130,16 @@ def anonymize(
     else:
         show_outcome(outcome)
     warn_of_releases(beside)
+
+
+def _with_out(options: dict[str, Any]) -> dict[str, Any]:
+    """Refuse a job that does not say where to publish."""
+    if options["out"] is None:
+        raise click.UsageError(
+            "Missing option '--out': name a directory for the release, or look first with --dry-run",
+            click.get_current_context(),
+        )
+    return options
 
 
 def _run_on_spark(job: Options, progress: ProgressBars, source: str) -> Outcome:

@@ -12,7 +12,11 @@ import click
 from incrowd.errors import BadInputError
 
 __all__ = [
+    "COMMA_TEXT",
     "FILE",
+    "INPUT",
+    "CommaText",
+    "TextOrFile",
     "comma_list",
     "existing_input",
     "input_options",
@@ -22,15 +26,29 @@ __all__ = [
 ]
 
 FILE = click.Path(path_type=Path)
+
+
+class TextOrFile(click.types.StringParamType):
+    """A file, unless it is a text that stands for something else."""
+
+    def __init__(self, is_file: Callable[[str], bool]) -> None:
+        self.is_file = is_file
+
+
+class CommaText(click.types.StringParamType):
+    """A list of texts with commas in between."""
+
+
+INPUT = TextOrFile(lambda text: "://" not in text)  # Spark reads addresses too
+TAXONOMY = TextOrFile(lambda text: text != "wordnet" and text.partition(":")[0] != "balanced")
+COMMA_TEXT = CommaText()
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def read_settings(
-    _context: click.Context, _option: click.Parameter, values: tuple[str, ...]
-) -> dict[str, str]:
-    """Read the method's parameters, each as NAME=VALUE."""
+def read_settings(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """Read the method's parameters, each as NAME=VALUE; those of a configuration come first, so that others win."""
     settings = {}
-    for value in values:
+    for value in (*(context.lookup_default(str(option.name)) or ()), *values):
         name, sign, text = value.partition("=")
         if not sign or not name.strip():
             raise BadInputError(f"--set takes NAME=VALUE, as in --set publish=bag (got '{value}')")
@@ -62,6 +80,7 @@ def _machine_memory() -> str:
 INPUT_OPTIONS = (
     click.option(
         "--taxonomy",
+        type=TAXONOMY,
         help="wordnet, balanced:F or a FILE.  [default: wordnet; balanced:5 for queries and raw]",
     ),
     click.option(
@@ -85,7 +104,7 @@ INPUT_OPTIONS = (
         show_default=True,
         help="auto, aol, excite, csv (between , ; | or tabs), tsv, jsonl, parquet or dat (baskets).",
     ),
-    click.option("--columns", help="Column names, as user=..,query=..,time=..,url=.."),
+    click.option("--columns", type=COMMA_TEXT, help="Column names, as user=..,query=..,time=..,url=.."),
     click.option(
         "--encoding",
         default="utf-8",

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from incrowd.release.files.noisy_list import ListManifest
 
 __all__ = [
+    "other_goals",
     "show_audit",
     "show_demo",
     "show_list",
@@ -72,7 +73,7 @@ def show_outcome(outcome: Outcome) -> None:
     release, result = outcome.release, outcome.audit
     if outcome.made.chosen:
         console.print(
-            f"Chosen, as nothing else was said: {' '.join(outcome.made.chosen)}. Other questions: {_other_goals(release.method)}.\n"
+            f"Chosen, as nothing else was said: {' '.join(outcome.made.chosen)}. Other questions: {other_goals(release.method)}.\n"
         )
     _show_claim(console, result)
     console.print()
@@ -93,7 +94,7 @@ def show_outcome(outcome: Outcome) -> None:
         console.print("Overlaps with earlier releases were not looked for: --series FILE does.", style="dim")
 
 
-def _other_goals(method: str) -> str:
+def other_goals(method: str) -> str:
     """Return the goals that lead elsewhere than to a method with its own defaults."""
     return ", ".join(
         f"--goal {name}" for name, goal in GOALS.items() if goal.items is not None or goal.method != method

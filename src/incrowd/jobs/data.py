@@ -92,13 +92,12 @@ def rejects_named(job: Job, read: Input) -> Iterator[None]:
         yield
     except IncrowdError as error:
         path, counts = write_rejects(job, read), read.rejected
-        if path is None:
+        if not counts:
             raise
         reason = max(counts, key=counts.__getitem__)
-        total = (
-            f"{sum(counts.values()):,} lines were rejected, {counts[reason]:,} of them: {reason}; see {path}"
-        )
-        raise type(error)(f"{error} ({total})") from None
+        total = f"{sum(counts.values()):,} lines were rejected, {counts[reason]:,} of them: {reason}"
+        see = f"; see {path}" if path else ""
+        raise type(error)(f"{error} ({total}{see})") from None
 
 
 def taxonomy_for(job: Job, items: str) -> str:
@@ -150,8 +149,8 @@ def check_left(read: Input, counts: Mapping[str, int]) -> None:
 
 
 def write_rejects(job: Job, read: Input) -> Path | None:
-    """Write the rejected lines next to the output, under a name that is free."""
-    if not read.rejected:
+    """Write the rejected lines next to the output, under a name that is free; a dry run writes none."""
+    if not read.rejected or job.options.dry_run:
         return None
     path = _free_path(job.options.out)
     rejects.write_rejects(path, read.rejected_rows())

@@ -23,7 +23,7 @@ from incrowd.release.files.manifest import Versions
 from incrowd.release.series import Entry, Seen, Series
 from incrowd.taxonomy import Attached
 
-__all__ = ["in_series", "seen_of"]
+__all__ = ["check_series_of", "in_series", "seen_of"]
 
 LONG_ROW = 10  # different items: of rows that long, no two were equal by chance in the public sets of baskets
 AT_ONCE = 100_000
@@ -40,11 +40,7 @@ def in_series(job: Job, items: str, attached: Attached) -> Iterator[None]:
         yield
         return
     series = Series(job.options.series)
-    data, tree = attached.transactions, attached.taxonomy
-    if data.activity is None and data.unit == "record" and unlisted_by(job, items, tree.name) == "drop":
-        raise BadInputError("--series recognises baskets by all of their items: --unlisted drop removes some")
-    key = series.seed.to_bytes(8, "big")
-    entry = Entry(job.options.out.name, _job_digest(job, items, attached, key), seen_of(data, key))
+    entry = _entry_of(job, items, attached, series)
     number = series.begin(entry, repeatable=not job.method.is_noisy)  # noise is drawn anew
     out = job.options.out
     before = _identity(out)
@@ -55,6 +51,22 @@ def in_series(job: Job, items: str, attached: Attached) -> Iterator[None]:
             series.note(number, "withdrawn")
         raise
     series.note(number, "published")
+
+
+def check_series_of(job: Job, items: str, attached: Attached) -> None:
+    """Refuse a release that overlaps another of its series, and leave the ledger as it is."""
+    if job.options.series is not None:
+        series = Series(job.options.series, read_only=True)
+        series.check(_entry_of(job, items, attached, series), repeatable=not job.method.is_noisy)
+
+
+def _entry_of(job: Job, items: str, attached: Attached, series: Series) -> Entry:
+    """Return what a series records of a release; refuse data by which it cannot be recognised."""
+    data, tree = attached.transactions, attached.taxonomy
+    if data.activity is None and data.unit == "record" and unlisted_by(job, items, tree.name) == "drop":
+        raise BadInputError("--series recognises baskets by all of their items: --unlisted drop removes some")
+    key = series.seed.to_bytes(8, "big")
+    return Entry(job.options.out.name, _job_digest(job, items, attached, key), seen_of(data, key))
 
 
 def seen_of(data: Transactions, key: bytes) -> Seen:

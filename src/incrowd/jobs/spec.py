@@ -73,6 +73,7 @@ class Options:
     keep_rejected: bool = False
     engine: str = "local"
     master: str | None = None
+    dry_run: bool = False
 
 
 class Setting(NamedTuple):
@@ -206,7 +207,7 @@ def _seed_of(options: Options, method: Method) -> int:
         return choose_seed(method, options.seed)
     if options.seed is not None:
         raise BadInputError("--series has a secret seed of its own: drop --seed")
-    return Series(options.series).seed
+    return Series(options.series, read_only=options.dry_run).seed
 
 
 def _check_report(options: Options, report: Path, method: Method) -> None:

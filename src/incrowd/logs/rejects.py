@@ -22,6 +22,7 @@ __all__ = ["Rejects", "write_rejects"]
 
 _SCHEMA = pa.schema([("line", pa.int64()), ("reason", pa.string()), ("text", pa.string())])
 _FLUSH_AT = 50_000
+_FIRST_OF_EACH = "QUALIFY row_number() OVER (PARTITION BY reason ORDER BY line) <= {first}"
 
 
 class Rejects:
@@ -74,11 +75,12 @@ class Rejects:
         arrays = [pa.array(values, field.type) for values, field in zip(columns, _SCHEMA, strict=True)]
         return pa.table(arrays, schema=_SCHEMA)
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the lines that wait in the store, ordered by line."""
+    def rows(self, *, first: int | None = None) -> Iterator[dict[str, Any]]:
+        """Yield the lines that wait in the store, ordered by line; with `first`, at most so many for each reason."""
         if self._store is not None:
             self._store.insert("rejects", self.take())
-            for batch in self._store.batches("SELECT * FROM rejects ORDER BY line, reason"):
+            some = "" if first is None else _FIRST_OF_EACH.format(first=int(first))
+            for batch in self._store.batches(f"SELECT * FROM rejects {some} ORDER BY line, reason"):  # noqa: S608 (a number)
                 yield from batch.to_pylist()
 
     def write(self, path: str | os.PathLike[str]) -> None:

@@ -21,7 +21,7 @@ from incrowd.methods.baselines.suppress import suppress
 from incrowd.methods.clump.method import check_clump, clump
 from incrowd.methods.flock.method import check_flock, flock
 from incrowd.methods.microaggregation.method import check_microaggregation, microaggregation
-from incrowd.methods.mosaic.method import check_mosaic, mosaic
+from incrowd.methods.mosaic.method import check_mosaic, check_people, mosaic, mosaic_rate
 from incrowd.methods.partition.method import partition
 from incrowd.methods.ssc.method import check_ssc, ssc
 
@@ -63,6 +63,8 @@ class Method:
         Whether its releases are meant to be published, or only to be compared with others.
     check
         Checks values of its own parameters that their types allow; raises `BadInputError`.
+    check_data
+        Refuses data, given k and its own parameters, as it would do itself; for who wants to know before it runs.
     goal
         The question that its releases answer best.
     needs_events
@@ -74,18 +76,23 @@ class Method:
         Whether its release shows words in the order in which they stand in queries.
     entry_bytes
         Bytes of memory for each item of each record.
+    rate
+        Returns microseconds for each item of each record, from grouping to auditing, given how many there are in all and its own
+        parameters, to estimate a job by. None: the time does not grow with them, as where records are compared with each other.
     """
 
     run: Callable[..., Classes | Tiles]
     purpose: str
     use: Use = "publishing"
     check: Callable[..., None] | None = None
+    check_data: Callable[..., None] | None = None
     goal: Question = "people"
     needs_events: bool = False
     items: str = "nouns"
     unit: str = "user"
     uses_places: bool = False
     entry_bytes: int = 120
+    rate: Callable[..., float] | None = None
 
     @property
     def name(self) -> str:
@@ -157,21 +164,31 @@ class Method:
         }
 
 
+def _always(microseconds: float) -> Callable[..., float]:
+    """Return a rate that does not depend on anything."""
+    return lambda *_, **__: microseconds
+
+
 _ALL = (
     Method(
         mosaic,
         "Which items occur, how often and with which others: exact, and of no one in particular.",
         check=check_mosaic,
+        check_data=check_people,
         goal="words",
         items="terms",
         unit="session:30m",
         uses_places=True,
         entry_bytes=150,
+        rate=mosaic_rate,
     ),
     Method(
-        flock, "Records of many users or baskets, as near to the originals as k allows.", check=check_flock
+        flock,
+        "Records of many users or baskets, as near to the originals as k allows.",
+        check=check_flock,
+        rate=_always(22.0),
     ),
-    Method(partition, "Quick records of large data; simple to explain.", entry_bytes=85),
+    Method(partition, "Quick records of large data; simple to explain.", entry_bytes=85, rate=_always(6.0)),
     Method(clump, "Records of some thousand users whose words are grouped by meaning.", check=check_clump),
     Method(
         ssc,
@@ -221,8 +238,19 @@ _ALL = (
         goal="queries",
         needs_events=True,
     ),
-    Method(apriori, "Records of people of whom an attacker knows at most m items.", check=check_apriori),
-    Method(suppress, "Shows what removing rare items alone leaves behind.", "comparison", goal="words"),
+    Method(
+        apriori,
+        "Records of people of whom an attacker knows at most m items.",
+        check=check_apriori,
+        rate=_always(30.0),
+    ),
+    Method(
+        suppress,
+        "Shows what removing rare items alone leaves behind.",
+        "comparison",
+        goal="words",
+        rate=_always(10.0),
+    ),
 )
 METHODS: Mapping[str, Method] = {method.name: method for method in _ALL}
 

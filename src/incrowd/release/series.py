@@ -107,12 +107,24 @@ class Series:
     ----------
     path
         The file; mode 0600.
+    read_only
+        Look at the file and leave it as it is; one that is not there says nothing.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
+        self._read_only = read_only
+        if read_only and not os.path.lexists(path):
+            self.seed = secrets.randbits(SEED_BITS)
+            return
         with self._locked() as handle:
             self.seed = self._read(handle).seed
+
+    def check(self, entry: Entry, *, repeatable: bool = True) -> None:
+        """Refuse a release that overlaps another, as `begin` does, and record nothing."""
+        if os.path.lexists(self.path):
+            with self._locked() as handle:
+                self._refuse_overlap(self._read(handle), entry, repeatable=repeatable)
 
     def begin(self, entry: Entry, *, repeatable: bool = True) -> str:
         """Record that a release is about to be published, and return its number; refuse one that overlaps another.
@@ -121,12 +133,7 @@ class Series:
         what becomes of one run says nothing of another.
         """
         with self._locked() as handle:
-            past = self._read(handle)
-            for number, other in past.entries.items():
-                if past.state[number] == "withdrawn" or (repeatable and other.job == entry.job):
-                    continue
-                if (what := entry.seen.overlap(other.seen)) is not None:
-                    raise BadInputError(self._refusal(other.name, past.state[number], what))
+            self._refuse_overlap(self._read(handle), entry, repeatable=repeatable)
             number = secrets.token_hex(8)
             self._append(handle, _Line(number, "begun", entry))
             return number
@@ -136,6 +143,13 @@ class Series:
         with self._locked() as handle:
             self._read(handle)
             self._append(handle, _Line(number, state))
+
+    def _refuse_overlap(self, past: _Past, entry: Entry, *, repeatable: bool) -> None:
+        for number, other in past.entries.items():
+            if past.state[number] == "withdrawn" or (repeatable and other.job == entry.job):
+                continue
+            if (what := entry.seen.overlap(other.seen)) is not None:
+                raise BadInputError(self._refusal(other.name, past.state[number], what))
 
     def _refusal(self, name: str, state: State, what: str) -> str:
         was = "was released" if state == "published" else "was begun, and may have been released,"
@@ -148,7 +162,7 @@ class Series:
     def _locked(self) -> Iterator[int]:
         """Open the file, alone."""
         try:
-            handle = _open(self.path)
+            handle = _open(self.path, read_only=self._read_only)
         except OSError as error:
             raise BadInputError(f"series ledger {self.path} cannot be opened: {error.strerror}") from None
         try:
@@ -172,7 +186,7 @@ class Series:
             raise BadInputError(
                 f"{self.path} is no series ledger, or a damaged one: give the file that --series made, or a copy of it"
             ) from None
-        if whole < len(content):
+        if whole < len(content) and not self._read_only:
             os.ftruncate(handle, whole)
         return past
 
@@ -180,9 +194,10 @@ class Series:
         """Write the first line of a file that is empty, or holds the beginning of one and nothing else."""
         if not _BEGINNING.startswith(content[: len(_BEGINNING)]):
             raise ValueError
-        os.ftruncate(handle, 0)
         head = _Head("incrowd-series/1", secrets.randbits(SEED_BITS))
-        self._append(handle, head)
+        if not self._read_only:
+            os.ftruncate(handle, 0)
+            self._append(handle, head)
         return _Past(head.seed, {}, {})
 
     def _append(self, handle: int, line: _Head | _Line) -> None:
@@ -216,9 +231,12 @@ def _past(seed: int, lines: Sequence[_Line]) -> _Past:
     return past
 
 
-def _open(path: Path) -> int:
+def _open(path: Path, *, read_only: bool) -> int:
     """Open the ledger, or make it."""
-    flags = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    if read_only:
+        return os.open(path, flags | os.O_RDONLY)
+    flags |= os.O_RDWR
     try:
         return os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:

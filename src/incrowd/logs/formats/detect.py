@@ -54,6 +54,8 @@ class Layout:
         Whether fields may be quoted.
     header
         Whether the first row holds the names of the columns.
+    names
+        These names.
     """
 
     format: str
@@ -62,11 +64,26 @@ class Layout:
     delimiter: str = "\t"
     quoted: bool = False
     header: bool = False
+    names: tuple[str, ...] = ()
+
+    @property
+    def column_names(self) -> dict[str, str]:
+        """The name of each role's column, or its number from 1 where columns have no names."""
+        return {
+            role: self._name_at(place)
+            for role, place in self.columns.items()
+            if isinstance(place, str) or place < self.width
+        }
 
     @property
     def has_times(self) -> bool:
         """Whether the log has the times of queries."""
         return "time" in self.columns
+
+    def _name_at(self, place: int | str) -> str:
+        if isinstance(place, str):
+            return place
+        return self.names[place].strip() if place < len(self.names) else f"{place + 1}"
 
 
 def choose_format(source: Source, name: str, columns: Mapping[str, str] | None) -> str:
@@ -110,13 +127,27 @@ def _delimited_layout(source: Source, format_name: str, columns: Mapping[str, st
         header = _is_aol_header(lines[0])
         widths = [line.count("\t") + 1 for line in lines[1 if header else 0 :]]
         width = next((width for width in widths if width in AOL_WIDTHS), 5)
-        return Layout("aol", _AOL_COLUMNS, width=width, header=header)
+        return Layout(
+            "aol",
+            _AOL_COLUMNS,
+            width=width,
+            header=header,
+            names=tuple(lines[0].split("\t")) if header else (),
+        )
     delimiter = "\t" if format_name == "tsv" else _csv_delimiter(lines[0])
     names = _csv_header(lines, delimiter) if format_name == "csv" else lines[0].split(delimiter)
     if not recognisable(names, columns):
         source.check_encoding()  # names in another encoding would not be found
     positions = find_columns(names, columns, file=source.name)
-    return Layout(format_name, positions, len(names), delimiter, quoted=format_name == "csv", header=True)
+    return Layout(
+        format_name,
+        positions,
+        len(names),
+        delimiter,
+        quoted=format_name == "csv",
+        header=True,
+        names=tuple(names),
+    )
 
 
 def _json_keys(source: Source) -> list[str]:

@@ -1,0 +1,233 @@
+"""A command's options in a TOML file: every option has its key there, and the command line wins over the file.
+
+The keys are derived from the command itself, so a new option has one too.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from incrowd.cli.options import FILE, CommaText, TextOrFile
+from incrowd.errors import BadInputError, nearest
+
+__all__ = ["InputArgument", "Kind", "config_option", "key_of", "keys_of", "kind_of", "without_overruled"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+ONLY_TYPED = ("config", "dry-run", "json", "help")  # how a command is called, not what the job is
+OVERRULED = {"goal": "method", "method": "goal"}  # each says what the other does
+LARGEST_FILE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What the value of a key must be, in words and as an example, and how it becomes what the command line would have said."""
+
+    words: str
+    example: str
+    read: Callable[[Any], Any]
+    """Returns None for a value of another kind."""
+
+
+def config_option(command: Command) -> Command:
+    """Add ``--config``."""
+    return click.option(
+        "--config",
+        type=FILE,
+        is_eager=True,
+        expose_value=False,
+        callback=_use_file,
+        help="Take options from a TOML file, as 'incrowd init' makes one; those of the command line win.",
+    )(command)
+
+
+class InputArgument(click.Argument):
+    """An argument, or several, that the file may name in place of the command line."""
+
+    def consume_value(
+        self, ctx: click.Context, opts: Mapping[str, click.Parameter]
+    ) -> tuple[Any, ParameterSource]:
+        """Return what was given, or what the file names: click before 8.3 asks it only for single arguments."""
+        value, source = super().consume_value(ctx, opts)
+        if value == () and (named := ctx.lookup_default(str(self.name))) is not None:
+            return named, ParameterSource.DEFAULT_MAP
+        return value, source
+
+
+def without_overruled(options: dict[str, Any], context: click.Context) -> dict[str, Any]:
+    """Drop from the file's options what the command line says in another way."""
+    overruled = [
+        name
+        for name, by in OVERRULED.items()
+        if context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP
+        and context.get_parameter_source(by) is ParameterSource.COMMANDLINE
+    ]
+    return {**options, **dict.fromkeys(overruled)}
+
+
+def keys_of(command: click.Command) -> dict[str, click.Parameter]:
+    """Return the parameters that a file may have, by their keys."""
+    keys = {key_of(parameter): parameter for parameter in command.params}
+    return {key: parameter for key, parameter in keys.items() if key not in ONLY_TYPED}
+
+
+def key_of(parameter: click.Parameter) -> str:
+    """Return a parameter's key: the name of the option, or what the help calls the argument."""
+    if isinstance(parameter, click.Argument):
+        return (parameter.metavar or str(parameter.name)).strip("[]. ").lower()
+    return max(parameter.opts, key=len).lstrip("-")
+
+
+def kind_of(parameter: click.Parameter) -> Kind:
+    """Return what the value of a parameter's key must be."""
+    return next(kind for fits, kind in _KINDS if fits(parameter))
+
+
+def _use_file(context: click.Context, _option: click.Parameter, path: Path | None) -> None:
+    """Let a file say what the command line does not."""
+    if path is not None:
+        context.default_map = _read_file(path, keys_of(context.command))
+
+
+def _read_file(path: Path, keys: Mapping[str, click.Parameter]) -> dict[str, Any]:
+    """Return the values in a file by the names of the parameters."""
+    text = _text_of(path)
+    try:
+        said = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadInputError(f"{path} is not TOML: {error}") from None
+    except RecursionError:
+        raise BadInputError(f"{path} is not TOML that can be read: it is nested too deeply") from None
+    values: dict[str, Any] = {}
+    for written, value in said.items():
+        key = written.replace("_", "-")
+        where = f"{path}{_line_of(written, text)}"
+        if key not in keys:
+            raise BadInputError(f"{where}: {_unknown(key, keys)}")
+        parameter = keys[key]
+        if parameter.name in values:
+            raise BadInputError(f"{where}: {key} is there twice, once with - and once with _: keep one")
+        values[str(parameter.name)] = _value(parameter, key, value, path.parent, where)
+    return values
+
+
+def _text_of(path: Path) -> str:
+    if not path.is_file():
+        what = "is a directory" if path.is_dir() else "does not exist"
+        raise BadInputError(f"config {path} {what}: give a TOML file, as 'incrowd init' makes one")
+    if path.stat().st_size > LARGEST_FILE:
+        raise BadInputError(f"config {path} is too large for a file of options: is it the input?")
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise BadInputError(f"config {path} is not UTF-8: save it as UTF-8, or is it the input?") from None
+
+
+def _unknown(key: str, keys: Mapping[str, click.Parameter]) -> str:
+    if key in ONLY_TYPED:
+        return f"{key} is for the command line only (--{key}): remove it"
+    return f"there is no option '{key}'{nearest(key, keys)}; there are: {', '.join(keys)}"
+
+
+def _value(parameter: click.Parameter, key: str, value: Any, base: Path, where: str) -> Any:
+    """Return a value as the command line would give it; files are beside the file that names them."""
+    kind = kind_of(parameter)
+    read = kind.read(value)
+    if read is None:  # the value itself is not shown: it may be a secret seed
+        raise BadInputError(f"{where}: {key} must be {kind.words} (got {_kind_in_words(value)})")
+    if isinstance(parameter.type, click.Path | TextOrFile):
+        beside = [_beside(parameter.type, one, base) for one in ([read] if isinstance(read, str) else read)]
+        return beside[0] if isinstance(read, str) else beside
+    return read
+
+
+def _beside(kind: click.Path | TextOrFile, name: str, base: Path) -> str:
+    if isinstance(kind, TextOrFile) and not kind.is_file(name):
+        return name
+    return str(base / Path(name).expanduser())
+
+
+def _line_of(key: str, text: str) -> str:
+    """Return where a key is, as far as that can be told without a parser that keeps places."""
+    found = re.search(rf"""^[ \t]*\[?[ \t]*["']?{re.escape(key)}["']?[ \t]*[=\].]""", text, re.MULTILINE)
+    return f" line {text.count(chr(10), 0, found.start()) + 1}" if found else ""
+
+
+def _kind_in_words(value: Any) -> str:
+    names = {
+        bool: "true or false",
+        int: "a number",
+        float: "a number",
+        str: "a text",
+        list: "a list",
+        dict: "a table",
+    }
+    return names.get(type(value), "a time")
+
+
+def _number(value: Any) -> str | None:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _day(value: Any) -> str | None:
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value.isoformat()
+    return value if isinstance(value, str) else None
+
+
+def _texts(value: Any) -> list[str] | None:
+    return value if isinstance(value, list) and all(isinstance(one, str) for one in value) else None
+
+
+def _joined(value: Any) -> str | None:
+    texts: Sequence[str] | None = [value] if isinstance(value, str) else _texts(value)
+    return None if texts is None else ",".join(texts)
+
+
+def _pairs(value: Any) -> list[str] | None:
+    """Return a table as the texts NAME=VALUE that an option takes one by one."""
+    if not isinstance(value, dict) or not all(isinstance(one, str | int | float) for one in value.values()):
+        return None
+    return [f"{name}={_spelled(one)}" for name, one in value.items()]
+
+
+def _spelled(value: str | float | bool) -> str:  # noqa: FBT001
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _several(value: Any) -> list[str] | None:
+    return [value] if isinstance(value, str) else _texts(value)
+
+
+def _flag(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+# The first that fits a parameter.
+_KINDS: Sequence[tuple[Callable[[click.Parameter], bool], Kind]] = (
+    (lambda one: isinstance(one, click.Option) and one.is_flag, Kind("true or false", "false", _flag)),
+    (lambda one: one.multiple, Kind("a table of names and values", "", _pairs)),
+    (lambda one: one.nargs == -1, Kind("a text or a list of texts", '"..."', _several)),
+    (
+        lambda one: isinstance(one.type, click.types.IntParamType) or one.metavar == "INTEGER",
+        Kind("a whole number", "0", _number),
+    ),
+    (
+        lambda one: isinstance(one.type, CommaText),
+        Kind("a list of texts, or one text with commas", '["..."]', _joined),
+    ),
+    (lambda one: one.metavar == "YYYY-MM-DD", Kind("a day, as 2026-04-01", "YYYY-MM-DD", _day)),
+    (lambda _: True, Kind("a text", '"..."', _text)),
+)
