@@ -79,7 +79,7 @@ def test_what_is_said_is_not_chosen(log):
 
 
 def test_a_goal_and_a_method_are_too_much(log):
-    with pytest.raises(BadInputError, match="--goal, which chooses a method, or --method"):
+    with pytest.raises(BadInputError, match="give goal, which chooses a method, or method"):
         chosen_for(log, goal="words", method="flock")
 
 
@@ -92,5 +92,5 @@ def test_an_unknown_goal_is_refused(log):
 
 def test_baskets_have_no_queries(tmp_path):
     (tmp_path / "baskets.dat").write_text("1 2\n2 3\n", encoding="utf-8")
-    with pytest.raises(BadInputError, match="baskets and no queries: use --goal words"):
+    with pytest.raises(BadInputError, match="baskets and no queries: use goal='words'"):
         chosen_for(tmp_path / "baskets.dat", goal="queries")

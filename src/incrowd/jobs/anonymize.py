@@ -14,7 +14,7 @@ from incrowd.core.promises import promised, read_settings
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Progress
-from incrowd.errors import BadInputError, check_choice
+from incrowd.errors import BadInputError, check_choice, option
 from incrowd.methods.people import with_people
 from incrowd.methods.registry import Method, method_named
 from incrowd.release.model import Release
@@ -86,7 +86,7 @@ def check_distinct(method: Method, distinct: str | None) -> None:
         check_choice("distinct", distinct, get_args(Distinct))
     if distinct == "records" and method.promise == "k-anonymous tiles":
         raise BadInputError(
-            f"method {method.name} counts people, whatever the unit is: drop --distinct records"
+            f"method {method.name} counts people, whatever the unit is: drop {option('distinct', 'records')}"
         )
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from incrowd.core.classes import filled_rows
 from incrowd.core.memory import Sizes, check_memory
 from incrowd.core.transactions import Transactions
-from incrowd.errors import BadInputError, IncrowdError
+from incrowd.errors import BadInputError, IncrowdError, option
 from incrowd.jobs.anonymize import counted_by, make_release
 from incrowd.jobs.clock import Clock, ProgressListener
 from incrowd.jobs.spec import Job
@@ -131,7 +131,7 @@ def knowledge_of(source: str) -> Taxonomy:
     """Return the tree in which the meaning of queries is looked for."""
     if source.startswith("balanced"):
         raise BadInputError(
-            "items concepts needs a knowledge base: --taxonomy wordnet or a file of categories"
+            f"items concepts needs a knowledge base: {option('taxonomy', 'wordnet')} or a file of categories"
         )
     return taxonomy_named(source)
 
@@ -142,10 +142,10 @@ def check_left(read: Input, counts: Mapping[str, int]) -> None:
         return
     if read.rows:
         raise BadInputError(
-            f"nothing is left of {read.name}: no line holds an item of this kind; try another --items"
+            f"nothing is left of {read.name}: no line holds an item of this kind; try another {option('items')}"
         )
     raise BadInputError(
-        f"no line of {read.name} could be read as {read.format}; look at --format and --columns"
+        f"no line of {read.name} could be read as {read.format}; look at {option('format')} and {option('columns')}"
     )
 
 

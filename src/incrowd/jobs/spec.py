@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from incrowd.core.claims import Distinct, Kind, check_k
-from incrowd.errors import BadInputError, check_choice
+from incrowd.errors import BadInputError, check_choice, option
 from incrowd.jobs.anonymize import SEED_BITS, check_distinct, choose_seed
 from incrowd.logs import ITEMS, Unit, format_of, parse_columns, parse_unit
 from incrowd.logs.formats.encoding import UTF8, find_encoding
@@ -145,7 +145,9 @@ def read_job(options: Options) -> Job:
     job = check_input(options, [setting])
     check_distinct(method, options.distinct)
     if method.is_noisy and options.unit not in (None, "user"):
-        raise BadInputError(f"method {method.name} protects rows: use --unit user, so that a row is a person")
+        raise BadInputError(
+            f"method {method.name} protects rows: use {option('unit', 'user')}, so that a row is a person"
+        )
     k = check_k(DEFAULT_K if options.k is None else options.k)
     check_forms(options.text_forms)
     heading = read_heading(options.title, options.date)
@@ -154,14 +156,14 @@ def read_job(options: Options) -> Job:
         check_map(options.private_map, options.out, force=options.force)
     if options.private_report is not None:
         _check_report(options, options.private_report, method)
-    chosen = {f"--method {method.name}": options.method, f"--k {k}": method.is_noisy or options.k}
+    chosen = {option("method", method.name): options.method, option("k", k): method.is_noisy or options.k}
     return replace(
         job,
         k=None if method.is_noisy else k,  # noise does not depend on it
         items=job.items or items,
         seed=_seed_of(options, method),
         heading=heading,
-        chosen=tuple(option for option, given in chosen.items() if given is None),
+        chosen=tuple(spelled for spelled, given in chosen.items() if given is None),
     )
 
 
@@ -169,7 +171,9 @@ def method_for(options: Options) -> tuple[Method, str | None]:
     """Return the method that was named, or the one for the goal, and the items that the goal is about, if it says."""
     if options.method is not None:
         if options.goal is not None:
-            raise BadInputError("give --goal, which chooses a method, or --method, and not both")
+            raise BadInputError(
+                f"give {option('goal')}, which chooses a method, or {option('method')}, and not both"
+            )
         return method_named(options.method), None
     goal = GOALS[check_choice("goal", options.goal or DEFAULT_GOAL, GOALS)]  # type: ignore[index]
     return method_named(goal.method), goal.items
@@ -179,7 +183,7 @@ def settled(job: Job, read: Input) -> Job:
     """Fill in how an input that was read becomes units of items where nothing was said: as suits the method and the input."""
     if read.is_baskets:
         if job.options.goal == "queries":
-            raise BadInputError(f"{read.name} holds baskets and no queries: use --goal words")
+            raise BadInputError(f"{read.name} holds baskets and no queries: use {option('goal', 'words')}")
         unit, items = "user", None
     else:
         unit, items = job.method.unit if read.has_times else "user", job.method.items
@@ -187,13 +191,13 @@ def settled(job: Job, read: Input) -> Job:
     said = (
         ()
         if read.is_baskets
-        else ((f"--items {kind}", job.options.items), (f"--unit {unit}", job.options.unit))
+        else ((option("items", kind), job.options.items), (option("unit", unit), job.options.unit))
     )
     return replace(
         job,
         unit=job.unit or parse_unit(unit),
         items=kind,
-        chosen=(*job.chosen, *(option for option, given in said if given is None)),
+        chosen=(*job.chosen, *(spelled for spelled, given in said if given is None)),
     )
 
 
@@ -205,7 +209,7 @@ def _seed_of(options: Options, method: Method) -> int:
     if not method.seed_is_secret:  # it is published, and the series' own never is
         return choose_seed(method, options.seed)
     if options.seed is not None:
-        raise BadInputError("--series has a secret seed of its own: drop --seed")
+        raise BadInputError(f"{option('series')} has a secret seed of its own: drop {option('seed')}")
     return Series(options.series).seed
 
 
@@ -213,7 +217,7 @@ def _check_report(options: Options, report: Path, method: Method) -> None:
     """Refuse a private report that cannot be written."""
     if method.is_noisy:
         raise BadInputError(
-            f"method {method.name} publishes a list and no one's records: drop --private-report"
+            f"method {method.name} publishes a list and no one's records: drop {option('private_report')}"
         )
     check_report(report, options.out, force=options.force)
     check_apart([report] if options.private_map is None else [report, options.private_map])
@@ -269,7 +273,7 @@ def _items_for(options: Options, columns: Mapping[str, str] | None, methods: Ite
         f"method {by_meaning[0]} needs" if len(by_meaning) == 1 else f"methods {', '.join(by_meaning)} need"
     )
     if options.sets:
-        raise BadInputError(f"{need} queries as often as they were typed: drop --sets")
+        raise BadInputError(f"{need} queries as often as they were typed: drop {option('sets')}")
     columns = parse_columns(options.columns) if options.columns else None
     if format_of(options.input, format=options.format, columns=columns, encoding=options.encoding) == "dat":
         raise BadInputError(
@@ -277,15 +281,15 @@ def _items_for(options: Options, columns: Mapping[str, str] | None, methods: Ite
         )
     if options.items not in (None, "concepts"):
         rest = (
-            "(all then need --items concepts), or leave it out"
+            f"(all then need {option('items', 'concepts')}), or leave it out"
             if others
-            else "(it then uses --items concepts)"
+            else f"(it then uses {option('items', 'concepts')})"
         )
-        raise BadInputError(f"{need} concepts: drop --items {options.items} {rest}")
+        raise BadInputError(f"{need} concepts: drop {option('items', options.items)} {rest}")
     if options.items is None and others:
         raise BadInputError(
-            f"one input for all methods: {need} --items concepts, and {', '.join(others)} would take nouns; "
-            "choose --items concepts, or compare them apart"
+            f"one input for all methods: {need} {option('items', 'concepts')}, and {', '.join(others)} would take nouns; "
+            f"choose {option('items', 'concepts')}, or compare them apart"
         )
     return "concepts"
 
@@ -297,7 +301,9 @@ def parse_methods(text: str) -> list[Setting]:
         setting = _setting(part)
         settings.setdefault((setting.method.name, *setting.parameters.items()), setting)
     if not settings:
-        raise BadInputError("--methods must name a method, as in --methods partition,partition:publish=bag")
+        raise BadInputError(
+            f"{option('methods')} must name a method, as in {option('methods', ['partition', 'partition:publish=bag'])}"
+        )
     return list(settings.values())
 
 
@@ -307,7 +313,7 @@ def parse_ks(text: str | None, settings: Sequence[Setting]) -> list[int]:
         return []
     ks = sorted({check_k(part.strip()) for part in (text or "").split(",") if part.strip()})
     if not ks:
-        raise BadInputError("--k must hold a number, as in --k 2,5,10")
+        raise BadInputError(f"{option('k')} must hold a number, as in {option('k', [2, 5, 10])}")
     return ks
 
 
@@ -319,7 +325,7 @@ def _setting(text: str) -> Setting:
         key, sign, value = (piece.strip() for piece in part.partition("="))
         if not sign or not key:
             raise BadInputError(
-                f"--methods takes parameters as NAME=VALUE, as in partition:publish=bag (got '{part}')"
+                f"{option('methods')} takes parameters as NAME=VALUE, as in partition:publish=bag (got '{part}')"
             )
         given[key] = value
     method = method_named(name)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Progress
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, option
 from incrowd.logs.events import collect_events
 from incrowd.logs.input import Input
 from incrowd.logs.items import (
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 __all__ = ["Log"]
 
 _NO_QUERIES = "this method needs a query log: baskets hold no queries"
-_NOT_WHOLE = "this method needs whole queries: use --items concepts"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -159,7 +158,11 @@ class Log(Input):
             raise BadInputError("the rows of this log have been freed: read it again (read_log)")
         chosen = self.kind_of_items(items)
         if events and chosen not in WHOLE_QUERIES:
-            raise BadInputError(_NO_QUERIES if self.is_baskets else _NOT_WHOLE)
+            raise BadInputError(
+                _NO_QUERIES
+                if self.is_baskets
+                else f"this method needs whole queries: use {option('items', 'concepts')}"
+            )
         return chosen
 
     def _fill_tokens(self, unit: Unit, items: str, report: Progress, *, places: bool) -> int:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Bools, Ints32, Ints64
-from incrowd.errors import BadInputError, check_choice
+from incrowd.errors import BadInputError, check_choice, option
 from incrowd.taxonomy.sources.balanced import balanced_tree, unused_label
 from incrowd.taxonomy.tree import Taxonomy
 
@@ -48,10 +48,10 @@ def attach(transactions: Transactions, tree: Taxonomy, *, unlisted: Unlisted = "
     if missing and unlisted == "refuse":
         raise BadInputError(
             f"taxonomy {tree.name} lacks {missing:,} of the {len(items):,} items; add them to it, "
-            "or use --unlisted keep (they get a branch of their own) or --unlisted drop (they are removed)"
+            f"or use {option('unlisted', 'keep')} (they get a branch of their own) or {option('unlisted', 'drop')} (they are removed)"
         )
     if missing and unlisted == "drop":
-        note = f"Removed {missing:,} distinct items that the taxonomy does not list (--unlisted drop)."
+        note = f"Removed {missing:,} distinct items that the taxonomy does not list ({option('unlisted', 'drop')})."
         transactions = transactions.without_items(lacking, note=note)
         node, is_node, lacking = node[~lacking], is_node[~lacking], lacking[~lacking]
     attached = _place(tree, transactions.vocabulary, node, is_node)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from incrowd.errors import BadInputError, nearest
+from incrowd.errors import BadInputError, nearest, option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -118,7 +118,7 @@ def _check_different(positions: Mapping[str, int], file: str) -> None:
         if first != role:
             raise BadInputError(
                 f"columns names one column of {file} for the {first} and for the {role}: "
-                f"give each its own (--columns {first}=NAME,{role}=NAME)"
+                f"give each its own ({option('columns', {first: 'NAME', role: 'NAME'})})"
             )
 
 
@@ -131,7 +131,7 @@ def _check_roles(columns: Mapping[str, str]) -> None:
 def _ambiguous(role: str, number: int, file: str) -> str:
     return (
         f"{file} has {number} columns of one name for the {role}: "
-        f"rename all but one, or choose another (--columns {role}=NAME)"
+        f"rename all but one, or choose another ({option('columns', {role: 'NAME'})})"
     )
 
 
@@ -142,10 +142,10 @@ def _missing(role: str, chosen: str | None, names: Sequence[str], file: str) -> 
     if not any(map(_is_name_of_a_role, names)):  # then they may be a record
         return (
             f"{file} has {lacks}, and none with a usual name: found the shape '{shape_of(', '.join(names))}'; if that is "
-            f"a record, add a line of names in front, else choose with columns (--columns user=NAME,query=NAME)"
+            f"a record, add a line of names in front, else choose with columns ({option('columns', {'user': 'NAME', 'query': 'NAME'})})"
         )
     hint = nearest(chosen, names) if chosen else ""
-    return f"{file} has {lacks}{hint}: found {', '.join(names)}; choose with columns (--columns {role}=NAME)"
+    return f"{file} has {lacks}{hint}: found {', '.join(names)}; choose with columns ({option('columns', {role: 'NAME'})})"
 
 
 def _is_name_of_a_role(name: str) -> bool:
