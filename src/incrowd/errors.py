@@ -63,7 +63,7 @@ def check_least(name: str, value: float | Fraction, least: int = 1) -> None:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return ``" (did you mean 'x'?)"`` for the known word most like `word`, or an empty string."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(str(word), list(known), n=1, cutoff=0.5)
     return f" (did you mean '{close[0]}'?)" if close else ""
 
 

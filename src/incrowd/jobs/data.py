@@ -25,6 +25,7 @@ from incrowd.taxonomy.check import taxonomy_named
 
 __all__ = [
     "attach_items",
+    "build_rows",
     "check_left",
     "kernels_are_compiled",
     "knowledge_for",
@@ -33,6 +34,7 @@ __all__ = [
     "map_notes",
     "open_log",
     "place_input",
+    "place_rows",
     "rejects_named",
     "unlisted_by",
     "write_rejects",
@@ -59,27 +61,41 @@ def open_log(job: Job, listener: ProgressListener) -> Log:
 def place_input(job: Job, log: Log, clock: Clock, *, events: bool = False) -> Attached:
     """Build the transactions and place them on the taxonomy; refuse if k people are not left."""
     with rejects_named(job, log):
-        return _place(job, log, clock, events=events)
+        transactions = build_rows(job, log, clock, events=events)
+        log.free_rows()
+        return place_rows(job, transactions, clock)
 
 
-def _place(job: Job, log: Log, clock: Clock, *, events: bool) -> Attached:
+def build_rows(
+    job: Job, log: Log, clock: Clock, *, events: bool = False, tree: Taxonomy | None = None
+) -> Transactions:
+    """Build the transactions; refuse if nothing is left. Concepts are looked for in `tree`, where it is given."""
     clock.step("items")
     items = log.kind_of_items(job.items)
     transactions = log.transactions(
         unit=job.unit or Unit(),
         items=items,
         bags=not job.options.sets,
-        knowledge=knowledge_for(job, items),
+        knowledge=_unfitted(tree) if tree and items == "concepts" else knowledge_for(job, items),
         events=events,
         places=job.method.uses_places,
         progress=clock.listener.reading,
     )
-    log.free_rows()
-    check_memory(Sizes.of(transactions), job.method.name, job.method.entry_bytes, job.options.memory)
     if not job.method.is_noisy:
         check_left(log, log.summary)
+    return transactions
+
+
+def place_rows(
+    job: Job, transactions: Transactions, clock: Clock, *, tree: Taxonomy | None = None
+) -> Attached:
+    """Place transactions on the job's taxonomy, or on `tree`; refuse if k people are not left, or too little memory."""
+    check_memory(Sizes.of(transactions), job.method.name, job.method.entry_bytes, job.options.memory)
     clock.step("taxonomy")
-    attached = attach_items(job, items, transactions)
+    items = transactions.kind or ("raw" if transactions.unit == "record" else "terms")
+    attached = (
+        attach_items(job, items, transactions) if tree is None else _attach_to(job, items, transactions, tree)
+    )
     if job.k is not None and not job.method.is_noisy:
         filled_rows(counted_by(attached.transactions, job.options.distinct), job.k)
     return attached
@@ -110,6 +126,21 @@ def attach_items(job: Job, items: str, transactions: Transactions) -> Attached:
     """Place the items on the job's taxonomy."""
     source = taxonomy_for(job, items)
     return open_taxonomy(source, transactions, unlisted=unlisted_by(job, items, source))
+
+
+def _attach_to(job: Job, items: str, transactions: Transactions, tree: Taxonomy) -> Attached:
+    """Place the items on a tree that the caller has."""
+    chosen = "keep" if job.method.is_noisy else job.options.unlisted
+    return attach(transactions, tree, unlisted=chosen or unlisted_by(job, items, tree.name) or "refuse")
+
+
+def _unfitted(tree: Taxonomy) -> Taxonomy:
+    """Refuse a tree that was fitted to some items already: what a query means does not depend on data."""
+    if tree.items is not None:
+        raise BadInputError(
+            f"items concepts needs a taxonomy that is not fitted to data: give {option('taxonomy', 'wordnet')} or a file"
+        )
+    return tree
 
 
 def knowledge_for(job: Job, items: str) -> Taxonomy | None:

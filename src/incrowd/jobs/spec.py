@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import index
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -26,6 +27,7 @@ from incrowd.release.series import Series, check_series
 from incrowd.taxonomy import Unlisted
 
 __all__ = [
+    "IN_MEMORY",
     "Job",
     "Options",
     "Setting",
@@ -33,6 +35,7 @@ __all__ = [
     "method_for",
     "parse_ks",
     "parse_methods",
+    "read_choices",
     "read_job",
     "settled",
 ]
@@ -40,6 +43,8 @@ __all__ = [
 LARGEST_SEED = 2**SEED_BITS - 1
 DEFAULT_GOAL = "words"
 DEFAULT_K = 5
+IN_MEMORY = Path()
+"""The input and the output of a job on data that Python has read already, and whose release it writes later."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ class Options:
     unlisted: Unlisted | None = None
     distinct: Distinct | None = None
     seed: int | None = None
-    parameters: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     text_forms: Sequence[str] = ()
     title: str | None = None
     date: str | None = None
@@ -140,6 +145,19 @@ class Job:
 
 def read_job(options: Options) -> Job:
     """Check the options of a job that publishes."""
+    job = read_choices(options)
+    check_forms(options.text_forms)
+    heading = read_heading(options.title, options.date)
+    check_out(options.out, force=options.force)
+    if options.private_map is not None:
+        check_map(options.private_map, options.out, force=options.force)
+    if options.private_report is not None:
+        _check_report(options, options.private_report, job.method)
+    return replace(job, seed=_seed_of(options, job.method), heading=heading)
+
+
+def read_choices(options: Options) -> Job:
+    """Check the options that say what is made, whatever it is made from and wherever it is written."""
     method, items = method_for(options)
     setting = Setting(method, method.read_parameters(options.parameters), method.name)
     job = check_input(options, [setting])
@@ -149,20 +167,12 @@ def read_job(options: Options) -> Job:
             f"method {method.name} protects rows: use {option('unit', 'user')}, so that a row is a person"
         )
     k = check_k(DEFAULT_K if options.k is None else options.k)
-    check_forms(options.text_forms)
-    heading = read_heading(options.title, options.date)
-    check_out(options.out, force=options.force)
-    if options.private_map is not None:
-        check_map(options.private_map, options.out, force=options.force)
-    if options.private_report is not None:
-        _check_report(options, options.private_report, method)
     chosen = {option("method", method.name): options.method, option("k", k): method.is_noisy or options.k}
     return replace(
         job,
         k=None if method.is_noisy else k,  # noise does not depend on it
         items=job.items or items,
-        seed=_seed_of(options, method),
-        heading=heading,
+        seed=choose_seed(method, options.seed),
         chosen=tuple(spelled for spelled, given in chosen.items() if given is None),
     )
 
@@ -249,6 +259,10 @@ def check_input(options: Options, settings: Sequence[Setting]) -> Job:
 
 def _checked_seed(seed: int) -> int:
     """Refuse a seed that is no natural number of 63 bits."""
+    try:
+        seed = index(seed)
+    except TypeError:
+        raise BadInputError(f"seed must be an integer (got '{seed}')") from None
     if seed < 0:
         raise BadInputError(f"seed must be 0 or more (got {seed})")
     if seed > LARGEST_SEED:
@@ -274,8 +288,7 @@ def _items_for(options: Options, columns: Mapping[str, str] | None, methods: Ite
     )
     if options.sets:
         raise BadInputError(f"{need} queries as often as they were typed: drop {option('sets')}")
-    columns = parse_columns(options.columns) if options.columns else None
-    if format_of(options.input, format=options.format, columns=columns, encoding=options.encoding) == "dat":
+    if options.input != IN_MEMORY and _holds_baskets(options, columns):
         raise BadInputError(
             f"{need} a query log, and {options.input.name} holds baskets: choose another method"
         )
@@ -292,6 +305,13 @@ def _items_for(options: Options, columns: Mapping[str, str] | None, methods: Ite
             f"choose {option('items', 'concepts')}, or compare them apart"
         )
     return "concepts"
+
+
+def _holds_baskets(options: Options, columns: Mapping[str, str] | None) -> bool:
+    """Tell by its first bytes whether the input is a file of baskets."""
+    return (
+        format_of(options.input, format=options.format, columns=columns, encoding=options.encoding) == "dat"
+    )
 
 
 def parse_methods(text: str) -> list[Setting]:

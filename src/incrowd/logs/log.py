@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 
+from incrowd.core.shown import html_table
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Progress
 from incrowd.errors import BadInputError, option
@@ -188,6 +189,7 @@ class Log(Input):
             unit,
             people=rows.people,
             places=rows.places,
+            kind=items,
         )
         made = made if bags else made.as_sets()
         counts |= {
@@ -198,6 +200,16 @@ class Log(Input):
         }
         self.summary, account = self.summed_up(unit, items, counts)
         return replace(made, account=account)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("read as", self.format),
+            ("lines", self.lines),
+            ("rows", self.rows),
+            ("times", "yes" if self.has_times else "no"),
+            *((f"rejected: {reason}", count) for reason, count in sorted(self.rejected.items())),
+        ]
+        return html_table(f"Log {self.name}: private, so no row is shown", rows)
 
     def __repr__(self) -> str:
         users = (

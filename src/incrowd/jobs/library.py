@@ -1,0 +1,244 @@
+"""The verbs of the Python face on data of any kind, with the defaults of the command line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any
+
+from incrowd.core.claims import LEAST_K, Distinct
+from incrowd.core.memory import machine_memory
+from incrowd.core.transactions import Transactions
+from incrowd.core.types import Progress
+from incrowd.errors import BadInputError, option
+from incrowd.jobs.anonymize import make_release
+from incrowd.jobs.clock import Clock
+from incrowd.jobs.compare import Comparison, Read, any_needs_events, compared
+from incrowd.jobs.data import build_rows, place_rows
+from incrowd.jobs.run import anonymized
+from incrowd.jobs.spec import (
+    IN_MEMORY,
+    Job,
+    Options,
+    check_input,
+    parse_ks,
+    parse_methods,
+    read_choices,
+    settled,
+)
+from incrowd.logs import Log
+from incrowd.logs.frames import read
+from incrowd.release.model import Release
+from incrowd.release.tiles import TileRelease
+from incrowd.taxonomy import Taxonomy, Unlisted
+
+__all__ = ["anonymize", "compare"]
+
+
+def anonymize(
+    data: object,
+    taxonomy: Taxonomy | str | os.PathLike[str] | None = None,
+    *,
+    k: int | None = None,
+    goal: str | None = None,
+    method: str | None = None,
+    unit: str | None = None,
+    items: str | None = None,
+    sets: bool = False,
+    seed: int | None = None,
+    unlisted: Unlisted | None = None,
+    distinct: Distinct | None = None,
+    memory: str | int | None = None,
+    progress: Progress | None = None,
+    **parameters: Any,
+) -> Release | TileRelease:
+    """Anonymize data. What is not said is chosen as ``incrowd anonymize`` does, by what the data are.
+
+    Parameters
+    ----------
+    data
+        Whatever :func:`incrowd.read` takes, a log that was read, or transactions.
+    taxonomy
+        A tree over the items, ``"wordnet"``, ``"balanced:5"`` or a file; by default one that suits the items.
+    k
+        How many people must share whatever is published, at least 2; 5 if it is not given. Methods that promise differential
+        privacy have no use for it.
+    goal
+        What the release is for: ``"words"`` (the default), ``"queries"`` or ``"people"``.
+    method
+        A name in :data:`incrowd.METHODS`, in place of a goal.
+    unit, items, sets
+        What is protected as one, what an item is, and whether an item counts once a record. Transactions have units and items.
+    seed
+        For methods that make random choices: the same seed gives the same bytes. Without it 0, but for mosaic a secret one
+        from the system's source, which ``release.parameters`` has.
+    unlisted
+        What to do with items that the taxonomy lacks: ``"keep"`` (the default for WordNet), ``"drop"`` or ``"refuse"``. Where
+        differential privacy is promised they are kept: a refusal would tell of the data.
+    distinct
+        What k counts where one person may have several rows: ``"people"`` (the default then) or ``"records"``.
+    memory
+        The most memory that the job may take; three quarters of the machine's if it is not given.
+    progress
+        Called with (rows done, rows in all) by what takes long.
+    **parameters
+        The method's own parameters, as ``publish="bag"``.
+    """
+    tree, named = _tree(taxonomy)
+    options = Options(
+        IN_MEMORY,
+        IN_MEMORY,
+        k=k,
+        goal=goal,
+        method=method,
+        taxonomy=named,
+        unit=None if unit is None else str(unit),
+        items=items,
+        sets=sets,
+        seed=seed,
+        unlisted=unlisted,
+        distinct=distinct,
+        memory=_memory(memory),
+        parameters=parameters,
+    )
+    job = read_choices(options)
+    with Clock(_Listener(progress)) as clock:
+        if isinstance(data, Transactions):
+            return _of_transactions(job, _as_given(data, options), tree, clock)
+        with _opened(data, options.memory, progress) as log:
+            job = settled(job, log)
+            rows = build_rows(job, log, clock, events=job.method.needs_events, tree=tree)
+        attached = place_rows(job, rows, clock, tree=tree)
+        return anonymized(job, str(job.items), attached, progress)
+
+
+def compare(
+    data: object,
+    taxonomy: Taxonomy | str | os.PathLike[str] | None = None,
+    *,
+    methods: str | Sequence[str],
+    k: int | Sequence[int] | None = None,
+    unit: str | None = None,
+    items: str | None = None,
+    sets: bool = False,
+    seed: int | None = None,
+    unlisted: Unlisted | None = None,
+    distinct: Distinct | None = None,
+    memory: str | int | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Run several methods with several k on the same data.
+
+    Parameters
+    ----------
+    data, taxonomy, unit, items, sets, seed, unlisted, distinct, memory
+        As for :func:`incrowd.anonymize`; the methods share them. By default a unit is a user.
+    methods
+        Names of methods; parameters behind a colon, as ``"partition:publish=bag"``, several of them separated by ``;``.
+    k
+        One or several.
+    progress
+        Called with (runs done, runs in all).
+
+    Returns
+    -------
+    Comparison
+        It shows itself as a table; ``write`` makes the page, ``to_pandas`` gives all numbers.
+    """
+    tree, named = _tree(taxonomy)
+    settings = parse_methods(methods if isinstance(methods, str) else ",".join(map(str, methods)))
+    ks = parse_ks(None if k is None else ",".join(map(str, k if isinstance(k, Sequence) else [k])), settings)
+    options = Options(
+        IN_MEMORY,
+        IN_MEMORY,
+        taxonomy=named,
+        unit=None if unit is None else str(unit),
+        items=items,
+        sets=sets,
+        seed=seed,
+        unlisted=unlisted,
+        distinct=distinct,
+        memory=_memory(memory),
+    )
+    job = replace(check_input(options, settings), k=min(ks, default=LEAST_K))
+    with Clock(_Listener(progress)) as clock:
+        if isinstance(data, Transactions):
+            rows = _as_given(data, options)
+            source = Read("data", _counts_of(rows), rows.kind or "raw")
+        else:
+            with _opened(data, options.memory, None) as log:
+                rows = build_rows(job, log, clock, events=any_needs_events(settings), tree=tree)
+                source = Read(log.name, log.summary, log.kind_of_items(job.items))
+        return compared(job, place_rows(job, rows, clock, tree=tree), source, settings, ks, clock=clock)
+
+
+class _Listener:
+    """Passes the progress of a job on to a function."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+
+    def step(self, name: str) -> None:
+        """Take note that a step begins."""
+
+    def reading(self, done: int, total: int) -> None:
+        """Tell how much is done."""
+        if self._progress:
+            self._progress(done, total)
+
+
+def _tree(taxonomy: Taxonomy | str | os.PathLike[str] | None) -> tuple[Taxonomy | None, str | None]:
+    """Return a taxonomy that the caller has, or the name of one."""
+    if taxonomy is None or isinstance(taxonomy, Taxonomy):
+        return taxonomy, None
+    if not isinstance(taxonomy, (str, os.PathLike)):
+        raise BadInputError(
+            f"taxonomy must be a Taxonomy, wordnet, balanced:F or a file (got {type(taxonomy).__name__})"
+        )
+    return None, os.fspath(taxonomy)
+
+
+def _memory(given: str | int | None) -> str:
+    return machine_memory() if given is None else str(given)
+
+
+def _opened(data: object, memory: str, progress: Progress | None) -> AbstractContextManager[Log]:
+    """Return a log that is closed when it was read here; one that the caller has stays open."""
+    return nullcontext(data) if isinstance(data, Log) else read(data, memory=memory, progress=progress)
+
+
+def _as_given(data: Transactions, options: Options) -> Transactions:
+    """Return transactions as sets where that is wanted; refuse to choose again what they have."""
+    for name, value in (("unit", options.unit), ("items", options.items)):
+        if value is not None:
+            raise BadInputError(
+                f"transactions have their {name} already: drop {option(name)}, or give the log"
+            )
+    return data.as_sets() if options.sets else data
+
+
+def _of_transactions(
+    job: Job, data: Transactions, tree: Taxonomy | None, clock: Clock
+) -> Release | TileRelease:
+    """Anonymize transactions: how they came about is not known, and no part of the release."""
+    return make_release(
+        place_rows(job, data, clock, tree=tree),
+        job.method,
+        job.setting.parameters,
+        k=job.k,
+        seed=job.seed,
+        distinct=job.options.distinct,
+        progress=clock.listener.reading,
+    )
+
+
+def _counts_of(data: Transactions) -> Mapping[str, int]:
+    """Return the counts of transactions under the names of a log's summary."""
+    return {
+        "units": len(data),
+        "items": len(data.vocabulary),
+        "occurrences": data.occurrences,
+        "empty": data.empty_rows,
+    }
