@@ -71,9 +71,7 @@ def test_an_id_may_be_that_of_the_row():
     ],
 )
 def test_two_columns_of_one_name_are_refused(names, events, role):
-    with pytest.raises(
-        BadInputError, match=f"f has 2 columns of one name for the {role}: .*{role}="
-    ):
+    with pytest.raises(BadInputError, match=f"f has 2 columns of one name for the {role}: .*{role}="):
         find_columns(names, events, file="f")
 
 

@@ -13,15 +13,15 @@ from incrowd.core.memory import machine_memory
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Progress
 from incrowd.errors import BadInputError, option
-from incrowd.jobs.anonymize import make_release
 from incrowd.jobs.clock import Clock
 from incrowd.jobs.compare import Comparison, Read, any_needs_events, compared
 from incrowd.jobs.data import build_rows, place_rows
-from incrowd.jobs.run import anonymized
+from incrowd.jobs.run import anonymized, run_method
 from incrowd.jobs.spec import (
     IN_MEMORY,
     Job,
     Options,
+    Setting,
     check_input,
     parse_ks,
     parse_methods,
@@ -32,14 +32,16 @@ from incrowd.logs import Log
 from incrowd.logs.frames import read
 from incrowd.release.model import Release
 from incrowd.release.tiles import TileRelease
-from incrowd.taxonomy import Taxonomy, Unlisted
+from incrowd.taxonomy import Attached, Taxonomy, Unlisted
 
 __all__ = ["anonymize", "compare"]
+
+Tree = Taxonomy | str | os.PathLike[str] | None
 
 
 def anonymize(
     data: object,
-    taxonomy: Taxonomy | str | os.PathLike[str] | None = None,
+    taxonomy: Tree = None,
     *,
     k: int | None = None,
     goal: str | None = None,
@@ -63,17 +65,13 @@ def anonymize(
     taxonomy
         A tree over the items, ``"wordnet"``, ``"balanced:5"`` or a file; by default one that suits the items.
     k
-        How many people must share whatever is published, at least 2; 5 if it is not given. Methods that promise differential
-        privacy have no use for it.
-    goal
-        What the release is for: ``"words"`` (the default), ``"queries"`` or ``"people"``.
-    method
-        A name in :data:`incrowd.METHODS`, in place of a goal.
+        How many people must share whatever is published, at least 2 (default 5). Differential privacy has no use for it.
+    goal, method
+        What the release is for: ``"words"`` (the default), ``"queries"`` or ``"people"``; or a name in :data:`incrowd.METHODS`.
     unit, items, sets
         What is protected as one, what an item is, and whether an item counts once a record. Transactions have units and items.
     seed
-        For methods that make random choices: the same seed gives the same bytes. Without it 0, but for mosaic a secret one
-        from the system's source, which ``release.parameters`` has.
+        The same seed gives the same bytes. Without it 0, but for mosaic a secret one, which ``release.parameters`` has.
     unlisted
         What to do with items that the taxonomy lacks: ``"keep"`` (the default for WordNet), ``"drop"`` or ``"refuse"``. Where
         differential privacy is promised they are kept: a refusal would tell of the data.
@@ -86,37 +84,27 @@ def anonymize(
     **parameters
         The method's own parameters, as ``publish="bag"``.
     """
-    tree, named = _tree(taxonomy)
-    options = Options(
-        IN_MEMORY,
-        IN_MEMORY,
-        k=k,
-        goal=goal,
-        method=method,
-        taxonomy=named,
-        unit=None if unit is None else str(unit),
-        items=items,
-        sets=sets,
-        seed=seed,
-        unlisted=unlisted,
-        distinct=distinct,
-        memory=_memory(memory),
-        parameters=parameters,
-    )
-    job = read_choices(options)
+    how = {"k": k, "goal": goal, "method": method, "seed": seed, "unlisted": unlisted, "distinct": distinct}
+    options = _options(taxonomy, memory, unit=unit, items=items, sets=sets, parameters=parameters, **how)
     with Clock(_Listener(progress)) as clock:
-        if isinstance(data, Transactions):
-            return _of_transactions(job, _as_given(data, options), tree, clock)
-        with _opened(data, options.memory, progress) as log:
-            job = settled(job, log)
-            rows = build_rows(job, log, clock, events=job.method.needs_events, tree=tree)
-        attached = place_rows(job, rows, clock, tree=tree)
-        return anonymized(job, str(job.items), attached, progress)
+        return _released(data, read_choices(options), _tree(taxonomy), clock)
+
+
+def _released(data: object, job: Job, tree: Taxonomy | None, clock: Clock) -> Release | TileRelease:
+    """Make the release of a job on data, or on transactions: how these came about is not known, and no part of the release."""
+    progress = clock.listener.reading
+    if isinstance(data, Transactions):
+        attached = place_rows(job, _as_given(data, job.options), clock, tree=tree)
+        return run_method(job, attached, progress)
+    with _opened(data, job.options.memory, progress) as log:
+        job = settled(job, log)
+        rows = build_rows(job, log, clock, events=job.method.needs_events, tree=tree)
+    return anonymized(job, str(job.items), place_rows(job, rows, clock, tree=tree), progress)
 
 
 def compare(
     data: object,
-    taxonomy: Taxonomy | str | os.PathLike[str] | None = None,
+    taxonomy: Tree = None,
     *,
     methods: str | Sequence[str],
     k: int | Sequence[int] | None = None,
@@ -147,31 +135,28 @@ def compare(
     Comparison
         It shows itself as a table; ``write`` makes the page, ``to_pandas`` gives all numbers.
     """
-    tree, named = _tree(taxonomy)
     settings = parse_methods(methods if isinstance(methods, str) else ",".join(map(str, methods)))
     ks = parse_ks(None if k is None else ",".join(map(str, k if isinstance(k, Sequence) else [k])), settings)
-    options = Options(
-        IN_MEMORY,
-        IN_MEMORY,
-        taxonomy=named,
-        unit=None if unit is None else str(unit),
-        items=items,
-        sets=sets,
-        seed=seed,
-        unlisted=unlisted,
-        distinct=distinct,
-        memory=_memory(memory),
-    )
+    how = {"sets": sets, "seed": seed, "unlisted": unlisted, "distinct": distinct}
+    options = _options(taxonomy, memory, unit=unit, items=items, **how)
     job = replace(check_input(options, settings), k=min(ks, default=LEAST_K))
     with Clock(_Listener(progress)) as clock:
-        if isinstance(data, Transactions):
-            rows = _as_given(data, options)
-            source = Read("data", _counts_of(rows), rows.kind or "raw")
-        else:
-            with _opened(data, options.memory, None) as log:
-                rows = build_rows(job, log, clock, events=any_needs_events(settings), tree=tree)
-                source = Read(log.name, log.summary, log.kind_of_items(job.items))
-        return compared(job, place_rows(job, rows, clock, tree=tree), source, settings, ks, clock=clock)
+        attached, source = _placed(data, job, settings, _tree(taxonomy), clock)
+        return compared(job, attached, source, settings, ks, clock=clock)
+
+
+def _placed(
+    data: object, job: Job, settings: Sequence[Setting], tree: Taxonomy | None, clock: Clock
+) -> tuple[Attached, Read]:
+    """Return what several methods work on, and what is said of it."""
+    if isinstance(data, Transactions):
+        rows = _as_given(data, job.options)
+        source = Read("data", _counts_of(rows), rows.kind or "raw")
+    else:
+        with _opened(data, job.options.memory, None) as log:
+            rows = build_rows(job, log, clock, events=any_needs_events(settings), tree=tree)
+            source = Read(log.name, log.summary, log.kind_of_items(job.items))
+    return place_rows(job, rows, clock, tree=tree), source
 
 
 class _Listener:
@@ -189,19 +174,30 @@ class _Listener:
             self._progress(done, total)
 
 
-def _tree(taxonomy: Taxonomy | str | os.PathLike[str] | None) -> tuple[Taxonomy | None, str | None]:
-    """Return a taxonomy that the caller has, or the name of one."""
-    if taxonomy is None or isinstance(taxonomy, Taxonomy):
-        return taxonomy, None
+def _options(taxonomy: Tree, memory: str | int | None, *, unit: object = None, **given: Any) -> Options:
+    """Return what was given as the options of a job that reads and writes no file."""
+    return Options(
+        IN_MEMORY,
+        IN_MEMORY,
+        taxonomy=None if taxonomy is None or isinstance(taxonomy, Taxonomy) else _name_of(taxonomy),
+        memory=machine_memory() if memory is None else str(memory),
+        unit=None if unit is None else str(unit),
+        **given,
+    )
+
+
+def _tree(taxonomy: Tree) -> Taxonomy | None:
+    """Return a taxonomy that the caller has."""
+    return taxonomy if isinstance(taxonomy, Taxonomy) else None
+
+
+def _name_of(taxonomy: object) -> str:
+    """Return the name or the file of a taxonomy."""
     if not isinstance(taxonomy, (str, os.PathLike)):
         raise BadInputError(
             f"taxonomy must be a Taxonomy, wordnet, balanced:F or a file (got {type(taxonomy).__name__})"
         )
-    return None, os.fspath(taxonomy)
-
-
-def _memory(given: str | int | None) -> str:
-    return machine_memory() if given is None else str(given)
+    return os.fspath(taxonomy)
 
 
 def _opened(data: object, memory: str, progress: Progress | None) -> AbstractContextManager[Log]:
@@ -217,21 +213,6 @@ def _as_given(data: Transactions, options: Options) -> Transactions:
                 f"transactions have their {name} already: drop {option(name)}, or give the log"
             )
     return data.as_sets() if options.sets else data
-
-
-def _of_transactions(
-    job: Job, data: Transactions, tree: Taxonomy | None, clock: Clock
-) -> Release | TileRelease:
-    """Anonymize transactions: how they came about is not known, and no part of the release."""
-    return make_release(
-        place_rows(job, data, clock, tree=tree),
-        job.method,
-        job.setting.parameters,
-        k=job.k,
-        seed=job.seed,
-        distinct=job.options.distinct,
-        progress=clock.listener.reading,
-    )
 
 
 def _counts_of(data: Transactions) -> Mapping[str, int]:

@@ -172,7 +172,7 @@ def read_choices(options: Options) -> Job:
         job,
         k=None if method.is_noisy else k,  # noise does not depend on it
         items=job.items or items,
-        seed=choose_seed(method, options.seed),
+        seed=job.seed if options.seed is not None else choose_seed(method, None),
         chosen=tuple(spelled for spelled, given in chosen.items() if given is None),
     )
 

@@ -82,20 +82,27 @@ def read(
     chosen = {role: name for role, name in columns.items() if name is not None}
     data = data if _is_path(data) or hasattr(data, "__arrow_c_stream__") else _rows_of(data)
     paths = _paths(data)
+    how: dict[str, Any] = {"memory": memory, "keep_rejected": keep_rejected, "progress": progress}
     if paths is not None:
         _check_no_items(items)
-        return read_log(
-            paths,
-            format=format,
-            columns=chosen or None,
-            encoding=encoding,
-            memory=memory,
-            keep_rejected=keep_rejected,
-            progress=progress,
-        )
+        return read_log(paths, format=format, columns=chosen or None, encoding=encoding, **how)
     frame = frame_of(data, names)
-    if frame is None:
-        frame, items = _lists(data), "items"
+    return (
+        _read_frame(_lists(data), "items", chosen, **how)
+        if frame is None
+        else _read_frame(frame, items, chosen, **how)
+    )
+
+
+def _read_frame(
+    frame: Frame,
+    items: str | None,
+    chosen: Mapping[str, str],
+    *,
+    memory: str | int,
+    keep_rejected: bool,
+    progress: Progress | None,
+) -> Log:
     store = Store(memory)
     try:
         reader = _FrameReader(frame, store, Rejects(store, keep_text=keep_rejected), progress or _ignore)

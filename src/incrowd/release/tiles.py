@@ -219,7 +219,7 @@ class TileRelease(Publication, Tabular):
         return self.use_figures
 
     def __repr__(self) -> str:
-        return f"TileRelease({self.method}: {self.claim.in_words} {len(self.tiles):,} tiles)"
+        return f"TileRelease({self.method}: {len(self.tiles):,} tiles, each held by at least {self.claim.k} accounts)"
 
     def _repr_html_(self) -> str:
         most = nlargest(SHOWN, self.published, key=lambda tile: (len(tile.labels) > 1, tile.people))
