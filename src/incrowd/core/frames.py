@@ -60,7 +60,7 @@ def frame_of(data: object, names: Sequence[str] | None = None) -> Frame | None:
     if hasattr(data, "__arrow_c_array__"):
         return _array_frame(data)
     if isinstance(data, Mapping):
-        return _column_frame({str(name): list(values) for name, values in data.items()})
+        return _column_frame({str(name): _values(values) for name, values in data.items()})
     return _row_frame(rows_in(data), names)
 
 
@@ -175,7 +175,18 @@ def _check_rows(rows: Sequence[Any], is_good: Callable[[Any], bool], problem: st
         raise BadInputError(f"row {bad:,} of data {problem}: give rows of one kind")
 
 
-def _column_frame(columns: Mapping[str, Sequence[object]]) -> Frame:
+def _values(column: Any) -> Sequence[object] | pa.Array:
+    """Return the values of a column: as Arrow where a library has them in arrays."""
+    if isinstance(column, (list, tuple)):
+        return column
+    try:
+        found = pa.array(column, from_pandas=True)
+    except _NOT_ARROW:
+        return list(column)
+    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+
+
+def _column_frame(columns: Mapping[str, Sequence[object] | pa.Array]) -> Frame:
     """Return columns of Python values."""
     names, values = list(columns), list(columns.values())
     if len({len(column) for column in values}) != 1:
@@ -193,8 +204,10 @@ def _frame_of_columns(names: list[str], column: Callable[[int], pa.Array], rows:
     return Frame(names, batches, rows)
 
 
-def _column(values: Sequence[object], name: str) -> pa.Array:
-    """Return values as texts, or lists as lists of texts; what is neither is refused with its row."""
+def _column(values: Sequence[object] | pa.Array, name: str) -> pa.Array:
+    """Return values as texts, or lists as lists of texts; what is neither is refused with its row. Arrow's stay as they are."""
+    if isinstance(values, pa.Array):
+        return values
     lists = [list_of(value) for value in values]
     if any(value is not None for value in lists):
         texts = [

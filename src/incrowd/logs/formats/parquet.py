@@ -65,7 +65,7 @@ def as_text(column: pa.Array, name: str) -> pa.StringArray:
         texts.validate(full=True)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise BadInputError(
-            f"column '{name}' is not text in UTF-8 (it is {column.type}): convert it first"
+            f"column '{name}' is not text in UTF-8 (it is {str(column.type).partition('<')[0]}): convert it first"
         ) from None
     return texts
 
