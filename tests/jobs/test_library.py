@@ -63,6 +63,27 @@ def test_a_log_stays_open_and_one_that_was_read_for_the_call_does_not(place):
         assert not log.store.closed
 
 
+def test_columns_may_be_named_in_the_call(tmp_path):
+    usual = {"user": [str(n) for n in range(60)], "query": ["red car", "bus"] * 30}
+    other = {"who": usual["user"], "text": ["-"] * 60, "typed": usual["query"]}
+    made = [ic.anonymize(usual, seed=1), ic.anonymize(other, seed=1, user="who", query="typed")]
+    for number, release in enumerate(made):
+        release.write(tmp_path / str(number))
+    assert bytes_in(tmp_path / "0") == bytes_in(tmp_path / "1")
+    for data in (ic.read(usual), ic.read(usual).transactions()):
+        with pytest.raises(ic.BadInputError, match="these data were read already: drop user"):
+            ic.anonymize(data, user="who")
+
+
+def test_an_error_says_what_was_rejected():
+    data = {"user": ["a", "b", ""], "query": ["x"] * 3, "time": ["yesterday", "today", 5]}
+    with pytest.raises(
+        ic.BadInputError,
+        match=r"could be read as table.*3 lines were rejected, 2 of them: unparsable time\)$",
+    ):
+        ic.anonymize(data, k=2)
+
+
 @pytest.mark.parametrize("k", [None, 5])
 def test_k_is_five_unless_it_is_given(place, k):
     assert ic.anonymize(place / "x.dat", k=k).claim.k == 5

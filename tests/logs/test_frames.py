@@ -279,6 +279,17 @@ def test_half_a_character_is_replaced():
             {"query": "q3"},
             "no column 'q3' for the query .did you mean 'q2'",
         ),
+        (
+            {"query": ["b"]},
+            {},
+            r"no column that looks like the user: found query; choose with columns .user=NAME.",
+        ),
+        (
+            {"secret": [1], "x": [2]},
+            {},
+            r"data has no column that looks like the user: choose with columns .user=NAME.",
+        ),
+        ({"user": ["a"], "secret 12.5 x": ["b"]}, {}, "data has no column that looks like the query: choose"),
         ({"x": [["a"]]}, {"items": "y"}, "data has no column 'y'"),
         ({"x": [["a"]]}, {"items": "x", "user": "u"}, r"data has no column 'u': name another \(user=NAME\)"),
         ({"x": [["a"]], "t": [1]}, {"items": "x", "time": "t"}, "baskets have no time"),

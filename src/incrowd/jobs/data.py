@@ -15,7 +15,7 @@ from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError, IncrowdError, option
 from incrowd.jobs.anonymize import counted_by, make_release
 from incrowd.jobs.clock import Clock, ProgressListener
-from incrowd.jobs.spec import Job
+from incrowd.jobs.spec import IN_MEMORY, Job
 from incrowd.kernels.jit import is_compiled, note_compiled
 from incrowd.logs import Log, Unit, read_log, rejects
 from incrowd.logs.input import Input
@@ -108,13 +108,11 @@ def rejects_named(job: Job, read: Input) -> Iterator[None]:
         yield
     except IncrowdError as error:
         path, counts = write_rejects(job, read), read.rejected
-        if path is None:
+        if not counts:
             raise
         reason = max(counts, key=counts.__getitem__)
-        total = (
-            f"{sum(counts.values()):,} lines were rejected, {counts[reason]:,} of them: {reason}; see {path}"
-        )
-        raise type(error)(f"{error} ({total})") from None
+        total = f"{sum(counts.values()):,} lines were rejected, {counts[reason]:,} of them: {reason}"
+        raise type(error)(f"{error} ({total}{f'; see {path}' if path else ''})") from None
 
 
 def taxonomy_for(job: Job, items: str) -> str:
@@ -181,8 +179,8 @@ def check_left(read: Input, counts: Mapping[str, int]) -> None:
 
 
 def write_rejects(job: Job, read: Input) -> Path | None:
-    """Write the rejected lines next to the output, under a name that is free."""
-    if not read.rejected:
+    """Write the rejected lines next to the output, under a name that is free; nothing where there is no output yet."""
+    if not read.rejected or job.options.out == IN_MEMORY:
         return None
     path = _free_path(job.options.out)
     rejects.write_rejects(path, read.rejected_rows())

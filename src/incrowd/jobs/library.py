@@ -15,7 +15,7 @@ from incrowd.core.types import Progress
 from incrowd.errors import BadInputError, option
 from incrowd.jobs.clock import Clock
 from incrowd.jobs.compare import Comparison, Read, any_needs_events, compared
-from incrowd.jobs.data import build_rows, place_rows
+from incrowd.jobs.data import build_rows, place_rows, rejects_named
 from incrowd.jobs.run import anonymized, run_method
 from incrowd.jobs.spec import (
     IN_MEMORY,
@@ -29,6 +29,7 @@ from incrowd.jobs.spec import (
     settled,
 )
 from incrowd.logs import Log
+from incrowd.logs.formats.columns import ROLES
 from incrowd.logs.frames import read
 from incrowd.release.model import Release
 from incrowd.release.tiles import TileRelease
@@ -82,24 +83,30 @@ def anonymize(
     progress
         Called with (rows done, rows in all) by what takes long.
     **parameters
-        The method's own parameters, as ``publish="bag"``.
+        The method's own parameters, as ``publish="bag"``; and `user`, `query`, `time`, `url`: columns, as for :func:`incrowd.read`.
     """
+    columns = {role: parameters.pop(role) for role in ROLES if role in parameters}
     how = {"k": k, "goal": goal, "method": method, "seed": seed, "unlisted": unlisted, "distinct": distinct}
     options = _options(taxonomy, memory, unit=unit, items=items, sets=sets, parameters=parameters, **how)
     with Clock(_Listener(progress)) as clock:
-        return _released(data, read_choices(options), _tree(taxonomy), clock)
+        return _released(data, columns, read_choices(options), _tree(taxonomy), clock)
 
 
-def _released(data: object, job: Job, tree: Taxonomy | None, clock: Clock) -> Release | TileRelease:
+def _released(
+    data: object, columns: Mapping[str, str], job: Job, tree: Taxonomy | None, clock: Clock
+) -> Release | TileRelease:
     """Make the release of a job on data, or on transactions: how these came about is not known, and no part of the release."""
     progress = clock.listener.reading
+    if columns and isinstance(data, (Log, Transactions)):
+        raise BadInputError(f"these data were read already: drop {option(next(iter(columns)))}")
     if isinstance(data, Transactions):
         attached = place_rows(job, _as_given(data, job.options), clock, tree=tree)
         return run_method(job, attached, progress)
-    with _opened(data, job.options.memory, progress) as log:
+    with _opened(data, job.options.memory, progress, columns) as log, rejects_named(job, log):
         job = settled(job, log)
         rows = build_rows(job, log, clock, events=job.method.needs_events, tree=tree)
-    return anonymized(job, str(job.items), place_rows(job, rows, clock, tree=tree), progress)
+        attached = place_rows(job, rows, clock, tree=tree)
+    return anonymized(job, str(job.items), attached, progress)
 
 
 def compare(
@@ -153,7 +160,7 @@ def _placed(
         rows = _as_given(data, job.options)
         source = Read("data", _counts_of(rows), rows.kind or "raw")
     else:
-        with _opened(data, job.options.memory, None) as log:
+        with _opened(data, job.options.memory, None) as log, rejects_named(job, log):
             rows = build_rows(job, log, clock, events=any_needs_events(settings), tree=tree)
             source = Read(log.name, log.summary, log.kind_of_items(job.items))
     return place_rows(job, rows, clock, tree=tree), source
@@ -200,9 +207,13 @@ def _name_of(taxonomy: object) -> str:
     return os.fspath(taxonomy)
 
 
-def _opened(data: object, memory: str, progress: Progress | None) -> AbstractContextManager[Log]:
+def _opened(
+    data: object, memory: str, progress: Progress | None, columns: Mapping[str, Any] | None = None
+) -> AbstractContextManager[Log]:
     """Return a log that is closed when it was read here; one that the caller has stays open."""
-    return nullcontext(data) if isinstance(data, Log) else read(data, memory=memory, progress=progress)
+    if isinstance(data, Log):
+        return nullcontext(data)
+    return read(data, memory=memory, progress=progress, **(columns or {}))
 
 
 def _as_given(data: Transactions, options: Options) -> Transactions:

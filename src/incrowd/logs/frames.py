@@ -173,7 +173,7 @@ class _FrameReader:
     def read_events(self, chosen: Mapping[str, str]) -> Log:
         """Fill the table `events`, as a file's rows would."""
         self._store.run('CREATE TABLE events ("user" VARCHAR, time BIGINT, query VARCHAR, url VARCHAR)')
-        positions = find_columns(self._frame.names, chosen, file=NAME)
+        positions = find_columns(self._frame.names, chosen, file=NAME, has_lines=False)
         names = {role: self._frame.names[place] for role, place in positions.items()}
         kept = 0
         for lines, batch in self._batches(list(positions.values())):
