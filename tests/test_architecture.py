@@ -101,7 +101,9 @@ def test_a_module_is_short_says_what_it_is_and_what_it_offers(module):
     tree = TREES[module]
     assert len(MODULES[module].read_text(encoding="utf-8").splitlines()) <= LONGEST_MODULE
     assert ast.get_docstring(tree)
-    if module != "incrowd.data" and len(tree.body) > 1:
+    if (
+        module not in {"incrowd", "incrowd.data"} and len(tree.body) > 1
+    ):  # test_api.py looks at the package's own names
         assert offered(tree) is not None
 
 

@@ -1,21 +1,43 @@
 """incrowd: publish query logs and other set-valued data without revealing which record is whose.
 
->>> import incrowd as ic
->>> log = ic.read_log("aol.tsv.gz")                       # doctest: +SKIP
->>> tx = log.transactions(unit="user", items="nouns")     # doctest: +SKIP
->>> tree = ic.wordnet(tx)                                 # doctest: +SKIP
->>> release = ic.anonymize(tx, tree, k=5)                 # doctest: +SKIP
->>> release.losses, release.claim, release.table()        # doctest: +SKIP
->>> release.write("out"); ic.audit("out").holds           # doctest: +SKIP
-True
+From data to an audited release:
 
-Names are imported on first use, so that the command line starts at once.
+    import incrowd as ic
+
+    log = ic.read(frame, user="who", query="text", time="when")   # pandas, Polars, Arrow, rows, files
+    release = ic.anonymize(log, k=5)                              # or ic.anonymize(frame, k=5)
+    print(release.claim)                                          # what is promised
+    release.to_pandas()                                           # what is published
+    release.write("release")                                      # audited before it has its name
+    audit = ic.audit("release")                                   # recounted from the files alone
+    print(audit.holds, audit.claim.not_promised)
+
+The verbs:
+
+    read        data of any kind -> Log           (read_log and read_baskets: files)
+    anonymize   data -> Release or TileRelease    (goal="words", "queries" or "people"; or method=...)
+    audit       the directory of a release -> Audit
+    compare     data, methods=[...], k=[...] -> Comparison: a table, a page of charts
+    generalize  a query, a table of people -> Decision: what may be sent in its place
+
+The nouns:
+
+    Log           queries or baskets that were read; log.transactions() are the rows
+    Transactions  the items of each privacy unit: len(tx), tx[0], tx[:10], for row in tx. Private
+    Taxonomy      a tree over items: wordnet(), balanced(tx, 5), read_taxonomy("file")
+    Release       records, each shared by k; TileRelease: small sets of items, each held by k people
+    Claim         what is promised; str(claim) is the sentence, claim.not_promised its limits
+    Audit         what a recount found; Losses: what records lose; METHODS: all methods by name
+
+Errors are IncrowdError: BadInputError (what you gave, and the remedy), ClaimError (nothing was published). Neither quotes a record, and
+no object of yours prints one until it is asked to: a notebook can be shared. Help for one name: help(ic.anonymize). Guides: docs/.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
 
 if TYPE_CHECKING:
     from incrowd.auditing.audit import audit
@@ -23,52 +45,68 @@ if TYPE_CHECKING:
     from incrowd.core.claims import Claim
     from incrowd.core.transactions import Transactions
     from incrowd.errors import BadInputError, ClaimError, IncrowdError
-    from incrowd.jobs.anonymize import anonymize
+    from incrowd.generalizer.simple import generalize
+    from incrowd.jobs.compare import Comparison
+    from incrowd.jobs.library import anonymize, compare
     from incrowd.logs import Log, read_baskets, read_log
+    from incrowd.logs.frames import read
     from incrowd.methods.registry import METHODS
     from incrowd.metrics import Losses
     from incrowd.release.model import Release
+    from incrowd.release.tiles import TileRelease
     from incrowd.taxonomy import Taxonomy, balanced, read_taxonomy, wordnet
     from incrowd.version import __version__
 
-__all__ = [
-    "METHODS",
-    "Audit",
-    "BadInputError",
-    "Claim",
-    "ClaimError",
-    "IncrowdError",
-    "Log",
-    "Losses",
-    "Release",
-    "Taxonomy",
-    "Transactions",
-    "__version__",
-    "anonymize",
-    "audit",
-    "balanced",
-    "read_baskets",
-    "read_log",
-    "read_taxonomy",
-    "wordnet",
-]
+    # For type checkers alone: with it, help(incrowd) would print every class in full.
+    __all__ = [
+        "METHODS",
+        "Audit",
+        "BadInputError",
+        "Claim",
+        "ClaimError",
+        "Comparison",
+        "IncrowdError",
+        "Log",
+        "Losses",
+        "Release",
+        "Taxonomy",
+        "TileRelease",
+        "Transactions",
+        "__version__",
+        "anonymize",
+        "audit",
+        "balanced",
+        "compare",
+        "generalize",
+        "read",
+        "read_baskets",
+        "read_log",
+        "read_taxonomy",
+        "wordnet",
+    ]
 
+# Names are imported on first use, so that the command line starts at once.
 _HOME = {
     "METHODS": "methods.registry",
-    "Audit": "auditing.audit",
+    "Audit": "auditing.result",
     "BadInputError": "errors",
     "Claim": "core.claims",
     "ClaimError": "errors",
+    "Comparison": "jobs.compare",
     "IncrowdError": "errors",
     "Log": "logs",
     "Losses": "metrics",
     "Release": "release.model",
     "Taxonomy": "taxonomy",
+    "TileRelease": "release.tiles",
     "Transactions": "core.transactions",
     "__version__": "version",
-    "anonymize": "jobs.anonymize",
+    "anonymize": "jobs.library",
     "audit": "auditing.audit",
     "balanced": "taxonomy",
+    "compare": "jobs.library",
+    "generalize": "generalizer.simple",
+    "read": "logs.frames",
     "read_baskets": "logs",
     "read_log": "logs",
     "read_taxonomy": "taxonomy",
@@ -76,13 +114,13 @@ _HOME = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     if name not in _HOME:
         raise AttributeError(f"module 'incrowd' has no attribute '{name}'")
-    value = getattr(import_module(f"incrowd.{_HOME[name]}"), name)
+    value = getattr(_import_module(f"incrowd.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOME} - {"TYPE_CHECKING", "annotations"})

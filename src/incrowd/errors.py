@@ -1,18 +1,32 @@
 """Errors, which the command line turns into one line and an exit code.
 
-No message may quote a record: it names the parameter or the line number, and the remedy.
+No message may quote a record: it names the parameter or the line number, and the remedy. Options are named by `option`, so that
+each caller reads them as they are typed there.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["BadInputError", "ClaimError", "IncrowdError", "check_choice", "check_least", "nearest"]
+__all__ = [
+    "BadInputError",
+    "ClaimError",
+    "IncrowdError",
+    "check_choice",
+    "check_least",
+    "nearest",
+    "option",
+    "options_as_flags",
+]
+
+_PYTHON_NAMES = {"write": "text_forms"}  # of options that are called otherwise on the command line
+_spelling = {"flags": False}
 
 
 class IncrowdError(Exception):
@@ -49,5 +63,59 @@ def check_least(name: str, value: float | Fraction, least: int = 1) -> None:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return ``" (did you mean 'x'?)"`` for the known word most like `word`, or an empty string."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(str(word), list(known), n=1, cutoff=0.5)
     return f" (did you mean '{close[0]}'?)" if close else ""
+
+
+@contextmanager
+def options_as_flags() -> Iterator[None]:
+    """Let messages spell options as the command line does, while it runs; else they are Python's arguments."""
+    before = _spelling["flags"]
+    _spelling["flags"] = True
+    try:
+        yield
+    finally:
+        _spelling["flags"] = before
+
+
+def option(name: str, value: object = None) -> str:
+    """Return an option as the caller types it.
+
+    Parameters
+    ----------
+    name
+        What it is called, as ``private_map``.
+    value
+        What to give it, if anything: True for a switch, several values in a sequence, columns by role in a mapping. A word in
+        capital letters stands for the caller's own.
+
+    Examples
+    --------
+    >>> option("unit", "user"), option("force", True), option("columns", {"time": "NAME"})
+    ("unit='user'", 'force=True', 'time=NAME')
+    >>> with options_as_flags():
+    ...     option("unit", "user"), option("force", True), option("columns", {"time": "NAME"})
+    ('--unit user', '--force', '--columns time=NAME')
+    """
+    return _as_flag(name, value) if _spelling["flags"] else _as_argument(name, value)
+
+
+def _as_flag(name: str, value: object) -> str:
+    flag = "--" + name.replace("_", "-")
+    if value is None or value is True:
+        return flag
+    if isinstance(value, Mapping):
+        value = [f"{key}={each}" for key, each in value.items()]
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        value = ",".join(map(str, value))
+    return f"{flag} {value}"
+
+
+def _as_argument(name: str, value: object) -> str:
+    name = _PYTHON_NAMES.get(name, name)
+    if value is None:
+        return name
+    if isinstance(value, Mapping):
+        return ", ".join(_as_argument(key, each) for key, each in value.items())
+    is_own = isinstance(value, str) and value.isalpha() and value.isupper()
+    return f"{name}={value if is_own else repr(value)}"

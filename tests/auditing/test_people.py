@@ -129,7 +129,7 @@ def test_classes_of_enough_people_stay_as_they_are():
 def test_the_cheapest_neighbour_is_taken():
     rows = [["a1"], ["a1"], ["a2"], ["a2"], ["b1"], ["b1"], ["b2"], ["b2"]]
     data = ic.Transactions.from_rows(rows, people=["1", "1", "2", "3", "4", "5", "6", "7"])
-    release = ic.anonymize(data, ic.balanced(data, 2), k=2)
+    release = ic.anonymize(data, ic.balanced(data, 2), k=2, method="flock")
     assert Counter(map(tuple, release.table()["items"].to_pylist())) == {
         ("group 1.1",): 4,
         ("b1",): 2,
@@ -159,7 +159,7 @@ def test_more_people_than_there_are_is_refused():
 def test_each_row_is_somebody_where_nothing_else_is_said():
     data = ic.Transactions.from_rows([["a"], ["a"]])
     assert data.person.tolist() == [0, 1]
-    assert ic.anonymize(data, ic.balanced(data, 2), k=2).claim.distinct == "records"
+    assert ic.anonymize(data, ic.balanced(data, 2), k=2, method="flock").claim.distinct == "records"
 
 
 @pytest.fixture

@@ -310,7 +310,7 @@ def test_methods_are_read_with_their_parameters():
         ("partition:publish=bag", "partition", {"publish": "bag"}),
     ]
     assert parse_ks("10, 2,5,2", settings) == [2, 5, 10]
-    with pytest.raises(BadInputError, match="--k must hold a number"):
+    with pytest.raises(BadInputError, match="k must hold a number"):
         parse_ks(None, settings)
     assert parse_ks(None, parse_methods("korolova,korolova:eps=2")) == []
 

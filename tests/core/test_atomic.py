@@ -347,8 +347,8 @@ def test_a_free_name_is_free(tmp_path):
 @pytest.mark.parametrize(
     ("force", "ours", "says"),
     [
-        (False, True, "use --force"),
-        (False, False, "use --force"),
+        (False, True, "use force=True"),
+        (False, False, "use force=True"),
         (True, False, "was not written by incrowd"),
         (True, True, None),
     ],

@@ -31,7 +31,7 @@ def test_what_is_refused_fits_with_the_number_that_is_given(method):
     data = many(500_000)
     with pytest.raises(BadInputError, match="500,000 records of 1,000 distinct items") as caught:
         check_memory(data, method, 120, "640MB")
-    would_do = re.search(r"--memory (\S+),", str(caught.value))
+    would_do = re.search(r"memory=.(\S+).,", str(caught.value))
     assert would_do
     check_memory(data, method, 120, would_do[1])
     assert "item 0" not in str(caught.value)

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.core.transactions import Transactions
+from incrowd.core.activity import Activity
+from incrowd.core.transactions import Transactions, Weeks
 
 bags = st.lists(st.lists(st.sampled_from("abcdé\U0001f600￿"), max_size=6), max_size=12)
 
@@ -95,3 +96,54 @@ def test_places_stay_with_their_items():
     assert kept.places.tolist() == [2, 0]
     assert placed.as_sets().places.tolist() == [2, 1, 0, 7]
     assert tx.without_items(np.array([True, False, False]), note="gone").places is None
+
+
+def with_everything():
+    """Return transactions with all that rows may have: people, events, activity, weeks, places."""
+    rows = Transactions.from_rows([["a", "b"], [], ["b", "b", "c"], ["d"]], people=["p", "q", "p", "r"])
+    return replace(
+        rows.with_events(),
+        activity=Activity(np.array([1, 2, 3, 4], np.int32), 0, 9),
+        weeks=Weeks(np.array([0, 1, 1, 3, 4]), np.array([5, 6, 7, 8], np.int32), 9),
+        places=np.arange(5, dtype=np.uint8),
+    )
+
+
+def test_rows_are_read_one_by_one():
+    data = with_everything()
+    assert (len(data), dict(data[2]), dict(data[-1])) == (4, {"b": 2, "c": 1}, {"d": 1})
+    assert [dict(row) for row in data] == [data.row(i) for i in range(4)]
+    assert data[0]["a"] == data[0].get("a") == 1
+    assert "z" not in data[0]
+    for index in (4, -5):
+        with pytest.raises(IndexError, match="there are 4 rows"):
+            _ = data[index]
+
+
+def test_a_row_prints_nothing_of_its_content():
+    row = Transactions.from_rows([["secret", "secret", "x"]])[0]
+    assert str(row) == repr(row) == "Row(2 distinct items, 3 occurrences; dict(row) shows them)"
+    with pytest.raises(KeyError) as caught:
+        _ = row["another secret"]
+    assert "secret" not in str(caught.value)
+
+
+@given(bags, st.slices(12))
+def test_a_slice_is_the_transactions_of_its_rows(rows, chosen):
+    part = Transactions.from_rows(rows)[chosen]
+    assert [dict(row) for row in part] == [dict(Counter(row)) for row in rows[chosen]]
+    assert part.vocabulary.to_pylist() == sorted({item for row in rows[chosen] for item in row})
+    assert part.owners.to_pylist() == [str(i + 1) for i in range(len(rows))][chosen]
+    assert part.account[-1] == f"Took {len(part):,} of {len(rows):,} rows."
+
+
+def test_a_slice_keeps_all_that_rows_have():
+    data, part = with_everything(), with_everything()[2:]
+    assert part.people.to_pylist() == ["p", "r"]
+    assert part.activity.days.tolist() == [3, 4]
+    assert (part.weeks.start.tolist(), part.weeks.week.tolist()) == ([0, 2, 3], [6, 7, 8])
+    assert part.places.tolist() == data.places[2:].tolist() == [2, 3, 4]
+    events = part.events
+    assert events.start.tolist() == [0, 3, 4]
+    assert [events.texts[q].as_py() for q in events.query] == ["b", "b", "c", "d"]
+    assert part.vocabulary.take(events.concept).to_pylist() == ["b", "c", "d"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, options_as_flags
 from incrowd.jobs.spec import Options, read_job, settled
 from incrowd.logs import Unit, read_log
 from incrowd.logs.synth.generate import write_log
@@ -36,9 +36,8 @@ def test_a_wrong_k_is_refused_for_every_method(log, tmp_path, method):
 
 def chosen_for(path, **options):
     """Return the job that comes of options once the input is read."""
-    job = read_job(Options(path, path.with_name("out"), **options))
-    with read_log(path) as log:
-        return settled(job, log)
+    with options_as_flags(), read_log(path) as log:
+        return settled(read_job(Options(path, path.with_name("out"), **options)), log)
 
 
 def test_a_query_log_alone_becomes_tiles_of_words_by_session(log):
@@ -79,7 +78,7 @@ def test_what_is_said_is_not_chosen(log):
 
 
 def test_a_goal_and_a_method_are_too_much(log):
-    with pytest.raises(BadInputError, match="--goal, which chooses a method, or --method"):
+    with pytest.raises(BadInputError, match="give --goal, which chooses a method, or --method"):
         chosen_for(log, goal="words", method="flock")
 
 

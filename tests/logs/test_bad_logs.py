@@ -206,7 +206,7 @@ def test_too_little_memory_says_which_number_to_raise(monkeypatch):
     monkeypatch.setattr("incrowd.logs.store._LEAST_DATABASE", 0)
     monkeypatch.setattr("incrowd.logs.store._DATABASE_SHARE", 0.01)
     store = Store("640MB")
-    with pytest.raises(BadInputError, match=r"memory of 640MB is too small .*give --memory 1.0GB.*TMPDIR"):
+    with pytest.raises(BadInputError, match=r"memory of 640MB is too small .*give memory='1.0GB'.*TMPDIR"):
         store.run(f"CREATE TABLE t AS SELECT string_agg('{SECRET}' || range, '') FROM range(1000000)")
     store.close()
 

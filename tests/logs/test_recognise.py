@@ -99,7 +99,7 @@ def test_everything_else_asks_for_the_format_and_shows_no_content(tmp_path, name
 @pytest.mark.parametrize("name", ["x.tsv", "x.csv"])
 def test_other_names_in_front_of_rows_like_aol_s_ask_for_the_columns(tmp_path, name):
     path = write(tmp_path / name, "query\tmember\twhen\n" + "cat\tjohnsmith01\t2020-01-01 10:00:00\n" * 3)
-    with pytest.raises(BadInputError, match=r"found query, member, when; .*--columns user=NAME") as caught:
+    with pytest.raises(BadInputError, match=r"found query, member, when; .*user=NAME") as caught:
         read_log(path)
     assert "johnsmith" not in str(caught.value)
     with read_log(path, columns={"user": "member", "time": "when"}) as log:
@@ -138,5 +138,5 @@ def test_public_files_are_recognised(data_dir):
     for name in ("BMS-WebView-1.dat", "BMS-WebView-2.dat", "retail.dat"):
         assert format_of(data_dir / "transactions" / name) == "dat"
     assert format_of(data_dir / "logs" / "excite-small.log") == "excite"
-    with pytest.raises(BadInputError, match="--format"):
+    with pytest.raises(BadInputError, match="format"):
         format_of(data_dir / "transactions" / "groceries" / "Groceries.data")

@@ -150,7 +150,7 @@ def test_blocks_keep_groups_large_enough(data):
 
 def test_what_it_needs(data):
     rows = ic.Transactions.from_rows([["a"], ["a"]])
-    with pytest.raises(ic.BadInputError, match="needs the queries themselves: use --items concepts"):
+    with pytest.raises(ic.BadInputError, match="needs the queries themselves: use items='concepts'"):
         ic.anonymize(rows, ic.balanced(rows, 2), k=2, method="microaggregation")
     with pytest.raises(ic.BadInputError, match="says nothing about meaning"):
         ic.anonymize(rows.with_events(), ic.balanced(rows, 2), k=2, method="microaggregation")

@@ -152,7 +152,7 @@ def test_a_larger_budget_errs_less(many):
 
 
 def test_the_same_data_are_searched_once(many, monkeypatch):
-    release = ic.anonymize(*many, k=3)
+    release = ic.anonymize(*many, k=3, method="flock")
     first = release.bound
     monkeypatch.setattr(bound_module, "lower_bound", None)
     assert (
@@ -165,7 +165,7 @@ def test_a_release_that_withholds_somebodys_record_has_none():
     """One may lose less by withholding a short record than by joining it with long ones."""
     rows = ic.Transactions.from_rows([["a"], ["b"] * 50, ["b"] * 50, []])
     tree = ic.balanced(rows, 2)
-    release = ic.anonymize(rows, tree, k=2)
+    release = ic.anonymize(rows, tree, k=2, method="flock")
     assert release.bound is not None
     of_row = np.array([-1, 0, 0, -1], dtype=np.int32)
     b = tree.leaf_nodes[tree.item_leaf[1]]
@@ -186,7 +186,7 @@ def test_only_k_anonymous_generalizations_have_one(method, has):
 
 
 def test_records_that_describe_their_class_have_none(many):
-    release = ic.anonymize(*many, k=3)
+    release = ic.anonymize(*many, k=3, method="flock")
     claim = msgspec.structs.replace(release.claim, speaks_of="class")
     assert bound_of(*many, release.classes, release.claim) is not None
     assert bound_of(*many, release.classes, claim) is None

@@ -190,7 +190,7 @@ def fail(directory, originals=None, **_):
 
 
 def test_an_untrue_release_is_caught_when_it_is_written(release, tmp_path):
-    untrue = ic.anonymize(ic.Transactions.from_rows(ROWS), release.taxonomy, k=K)
+    untrue = ic.anonymize(ic.Transactions.from_rows(ROWS), release.taxonomy, k=K, method="flock")
     filled = untrue.classes.of_row >= 0
     untrue.classes.of_row[filled] = untrue.classes.of_row[filled][
         ::-1

@@ -265,7 +265,7 @@ def test_absurd_sources_are_bad_input_too(source):
 
 def test_open_a_file_refuses_what_it_lacks_unless_told(written):
     path = written("a\tR\nb\tR\n")
-    with pytest.raises(BadInputError, match=r"^taxonomy t lacks 1 of the 3 items; use --unlisted keep "):
+    with pytest.raises(BadInputError, match=r"^taxonomy t lacks 1 of the 3 items; use unlisted='keep' "):
         open_taxonomy(str(path), TX)
     data = open_taxonomy(str(path), TX, unlisted="drop")
     assert (data.listed, data.unlisted, data.transactions.empty_rows) == (2, 1, 1)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 import pyarrow as pa
@@ -25,12 +25,13 @@ from incrowd.auditing.noisy_list import audit_list
 from incrowd.auditing.owners import Owners, check_originals, count_people
 from incrowd.auditing.result import Audit
 from incrowd.auditing.taxonomy import PublishedTree, check_taxonomy
+from incrowd.auditing.tile_holders import TileOriginals
 from incrowd.auditing.tiles import audit_tiles
 from incrowd.core.claims import LEAST_K
 from incrowd.core.promises import Settings
 from incrowd.core.rounding import at_least, four_digits
 from incrowd.core.types import Progress
-from incrowd.errors import ClaimError
+from incrowd.errors import BadInputError, ClaimError
 from incrowd.release.files.digest import Digest
 from incrowd.release.files.exports import text_of
 from incrowd.release.files.manifest import (
@@ -63,7 +64,9 @@ class Figured(NamedTuple):
     withheld: int | str
 
 
-Measure = Callable[[Written, Mapping[Any, int]], Figured]
+Measure = Callable[
+    ..., Any
+]  # of records (written, node of each label) -> Figured; of tiles see `audit_tiles`
 
 
 class Reading(NamedTuple):
@@ -84,7 +87,7 @@ class Reading(NamedTuple):
 def audit(
     directory: str | Path,
     *,
-    originals: Owners | None = None,
+    originals: Owners | TileOriginals | None = None,
     people: Sequence[object] | None = None,
     measure: Measure | None = None,
     map_parts: MapParts | None = None,
@@ -97,11 +100,12 @@ def audit(
     directory
         The release.
     originals
-        What it was made from: each published record is then held against its owner's, and people are counted.
+        What it was made from, as ``release.originals``: each published record (or tile) is then held against its owner's, and people
+        are counted.
     people
         The person behind each published row, by a private map, which is believed and not confirmed.
     measure
-        Measures what the manifest says of the originals again.
+        Measures what the manifest says of the originals again, as ``release.figured``.
     map_parts
         Reads the parts of the records elsewhere (on a cluster); without it they are read here and kept.
     progress
@@ -110,9 +114,13 @@ def audit(
     directory = Path(directory)
     form = format_of(directory)
     if form == LIST_FORMAT:
-        return audit_list(directory)
+        return audit_list(directory) if originals is None else _refuse(directory)
     if form == TILES_FORMAT:
-        return audit_tiles(directory)
+        if originals is not None and not isinstance(originals, TileOriginals):
+            _refuse(directory)
+        return audit_tiles(directory, originals=originals, measure=measure)
+    if isinstance(originals, TileOriginals):
+        _refuse(directory)
     reading, result = _read_release(directory, map_parts)
     if reading is None:
         return result
@@ -127,6 +135,13 @@ def audit(
         _note_unchecked(result)
     _check_counts(reading, result)
     return result
+
+
+def _refuse(directory: Path) -> NoReturn:
+    """Refuse originals of another kind of release: they would be looked at for nothing."""
+    raise BadInputError(
+        f"originals are of another kind of release than {directory}: give those of the release that was written there, or none"
+    )
 
 
 def _ignore(*_: int) -> None:

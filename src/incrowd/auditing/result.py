@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from incrowd.core.claims import PARTS, Claim
+from incrowd.core.shown import html_table
 
 __all__ = ["Audit"]
 
@@ -102,6 +103,13 @@ class Audit:
             "unchecked": self.unproven + self.unchecked,
             "problems": self.problems,
         }
+
+    def _repr_html_(self) -> str:
+        rows = [("holds", {True: "yes", False: "NO", None: "cannot be recounted"}[self.holds])]
+        rows += [("problem", text) for text in self.problems]
+        rows += [("checked", text) for text in self.checks]
+        rows += [("not checked", text) for text in self.unproven + self.unchecked]
+        return html_table(self.claim.in_words, rows)
 
     def __repr__(self) -> str:
         words = {

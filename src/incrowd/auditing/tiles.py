@@ -83,6 +83,8 @@ def audit_tiles(
             result.unproven.append(HOLDERS + (AGED if manifest.claim.aged else ""))
         elif not result.problems:
             _check_holders(tiles, originals, settings, result)
+        if originals is not None and measure is None:
+            result.unchecked.append("the measures of use: nothing measures them here")
         if measure is not None and not result.problems:
             with result.checking("the measures of use are what was measured again"):
                 result.require(

@@ -17,7 +17,7 @@ from click.shell_completion import shell_complete
 
 from incrowd.cli import commands
 from incrowd.cli.init import init
-from incrowd.errors import IncrowdError, nearest
+from incrowd.errors import IncrowdError, nearest, options_as_flags
 
 __all__ = ["cli", "main"]
 
@@ -101,7 +101,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _run(arguments: list[str]) -> int:
     """Run a command; return its exit code."""
     try:
-        with cli.make_context("incrowd", list(arguments)) as context:
+        with options_as_flags(), cli.make_context("incrowd", list(arguments)) as context:
             cli.invoke(context)
     except click.exceptions.Exit as stop:
         return stop.exit_code

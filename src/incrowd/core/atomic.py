@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from incrowd.core.neighbours import holds_release
 from incrowd.core.temporary import PrivateDirectory, delete, directories_locked, locked, private_directories
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, option
 
 __all__ = [
     "atomic_write",
@@ -38,10 +38,12 @@ def check_free(path: Path, *, force: bool, ours: Replaces, what: str) -> None:
     _clean_beside(path.absolute())
     if path.exists() or path.is_symlink():
         if not force:
-            raise BadInputError(f"{what} {path} exists; choose another name, or use --force to replace it")
+            raise BadInputError(
+                f"{what} {path} exists; choose another name, or use {option('force', value=True)} to replace it"
+            )
         if path.is_symlink() or not ours(path):
             raise BadInputError(
-                f"{what} {path} exists and was not written by incrowd; --force does not replace it"
+                f"{what} {path} exists and was not written by incrowd; {option('force', value=True)} does not replace it"
             )
     parent = path.absolute().parent
     if not parent.is_dir():

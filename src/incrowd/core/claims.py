@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from incrowd.core.shown import html_lines, html_table
 from incrowd.errors import BadInputError, check_least
 
 __all__ = [
@@ -126,6 +127,14 @@ class Promise(msgspec.Struct, frozen=True):
 
 class Claim(Promise, frozen=True):
     """A promise that the audit recounts from the written files, and its wording."""
+
+    def __str__(self) -> str:
+        return self.in_words
+
+    def _repr_html_(self) -> str:
+        return html_lines([self.in_words]) + html_table(
+            "It does not promise more:", [("", each) for each in self.not_promised]
+        )
 
     @property
     def least(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from incrowd.core.ragged import filtered_starts
+from incrowd.core.ragged import filtered_starts, take_lists
 from incrowd.core.types import Bools, Ints32, Ints64
 
 __all__ = ["QueryEvents"]
@@ -49,6 +49,19 @@ class QueryEvents:
     def __len__(self) -> int:
         """Return the number of query events."""
         return len(self.query)
+
+    def rows(self, chosen: Ints64) -> QueryEvents:
+        """Return the events of some rows of the transactions."""
+        start, events = take_lists(self.start, chosen)
+        clicks, sites = take_lists(self.clicks, events)
+        return replace(
+            self,
+            start=start,
+            query=self.query[events],
+            time=self.time[events],
+            clicks=clicks,
+            site=self.site[sites],
+        )
 
     def without_items(self, unwanted: Bools) -> QueryEvents:
         """Return the events without the meanings that are no items any more; a query may lose all its meanings."""

@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 import pyarrow as pa
 
 from incrowd.core.transactions import Transactions
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, option
 
 __all__ = ["Sizes", "check_memory", "format_memory", "machine_memory", "needed_memory", "parse_memory"]
 
@@ -91,6 +91,6 @@ def check_memory(sizes: Sizes, method: str, entry_bytes: int, memory: str | int)
     if needed > parse_memory(memory):
         what = f"{sizes.records:,} records of {len(sizes.vocabulary):,} distinct items"
         raise BadInputError(
-            f"memory of {memory} is too little for {what} with method {method}: give --memory {format_memory(needed)}, "
+            f"memory of {memory} is too little for {what} with method {method}: give {option('memory', format_memory(needed))}, "
             "or fewer records"
         )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +14,11 @@ import pyarrow as pa
 from incrowd.core.activity import Activity
 from incrowd.core.claims import plural_of
 from incrowd.core.events import QueryEvents
-from incrowd.core.ragged import filtered_starts, list_sums, starts_of
+from incrowd.core.ragged import filtered_starts, list_sums, starts_of, take_lists
+from incrowd.core.shown import html_table
 from incrowd.core.types import Bools, Bytes, Ints32, Ints64
 
-__all__ = ["Transactions", "Weeks"]
+__all__ = ["Row", "Transactions", "Weeks"]
 
 
 class Weeks(NamedTuple):
@@ -25,6 +27,32 @@ class Weeks(NamedTuple):
     start: Ints64
     week: Ints32
     number: int
+
+    def rows(self, chosen: Ints64) -> Weeks:
+        """Return the weeks of some rows."""
+        start, at = take_lists(self.start, chosen)
+        return self._replace(start=start, week=self.week[at])
+
+
+class Row(Mapping[str, int]):
+    """The items of one row, and how often each occurs. Private: it prints none of them until it is asked to, by ``dict(row)``."""
+
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        self._counts = counts
+
+    def __getitem__(self, item: str) -> int:
+        if item not in self._counts:
+            raise KeyError("this row does not have the item")  # an error quotes no item
+        return self._counts[item]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._counts)
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def __repr__(self) -> str:
+        return f"Row({len(self):,} distinct items, {sum(self._counts.values()):,} occurrences; dict(row) shows them)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +86,8 @@ class Transactions:
         Where in a query of the row each item stands, at the earliest; None where that was not asked for, or items are not words.
     weeks, has_clicks
         When each row has queries, where the log has times and spans two weeks or more; and whether the log has clicks.
+    kind
+        What the items are: ``"nouns"``, ``"terms"``, ``"queries"``, ``"concepts"``, ``"raw"``; None where that is not known.
     """
 
     indptr: Ints64
@@ -73,6 +103,7 @@ class Transactions:
     places: Bytes | None = None
     weeks: Weeks | None = None
     has_clicks: bool = False
+    kind: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("indptr", "items", "counts"):
@@ -110,6 +141,22 @@ class Transactions:
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> Transactions: ...
+    def __getitem__(self, index: int | slice) -> Row | Transactions:
+        """Return the items of a row, or the transactions of some rows."""
+        if isinstance(index, slice):
+            return self._rows(np.arange(len(self))[index])
+        place = operator.index(index)
+        if not -len(self) <= place < len(self):
+            raise IndexError(f"there are {len(self):,} rows, from 0 (got {place})")
+        return Row(self.row(place % len(self)))
+
+    def __iter__(self) -> Iterator[Row]:
+        return (self[place] for place in range(len(self)))
 
     @property
     def occurrences(self) -> int:
@@ -174,6 +221,27 @@ class Transactions:
             events=None if self.events is None else self.events.without_items(unwanted),
         )
 
+    def _rows(self, chosen: Ints64) -> Transactions:
+        """Return some rows, and of the vocabulary what occurs in them."""
+        indptr, at = take_lists(self.indptr, chosen)
+        which = pa.array(chosen)
+        some = self._with(
+            indptr=indptr,
+            items=self.items[at],
+            counts=self.counts[at],
+            places=None if self.places is None else self.places[at],
+            owners=self.owners.take(which),
+            people=None if self.people is None else self.people.take(which),
+            events=None if self.events is None else self.events.rows(chosen),
+            activity=None
+            if self.activity is None
+            else self.activity._replace(days=self.activity.days[chosen]),
+            weeks=None if self.weeks is None else self.weeks.rows(chosen),
+        )
+        missing = np.ones(len(self.vocabulary), dtype=np.bool_)
+        missing[some.items] = False
+        return some.without_items(missing, note=f"Took {len(chosen):,} of {len(self):,} rows.")
+
     def _with(self, **changes: Any) -> Transactions:
         """Return a copy with some fields replaced."""
         fields = {name: changes.get(name, getattr(self, name)) for name in self.__dataclass_fields__}
@@ -186,3 +254,12 @@ class Transactions:
             f"Transactions({rows:,} {plural_of(self.unit.split(':')[0])}, {len(self.vocabulary):,} distinct items, "
             f"{self.occurrences:,} occurrences, {mean:.2f} a row)"
         )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("rows", len(self)),
+            ("a row is a", self.unit),
+            ("distinct items", len(self.vocabulary)),
+            ("occurrences", self.occurrences),
+        ]
+        return html_table("Transactions: private, so no item is shown", rows)

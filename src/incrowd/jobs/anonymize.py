@@ -1,4 +1,4 @@
-"""The verb: transactions and a taxonomy in, a release out."""
+"""The core of the verb: data on a taxonomy in, a release out."""
 
 from __future__ import annotations
 
@@ -8,76 +8,22 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, get_args
 
-from incrowd.core.claims import Claim, Distinct, check_k
+from incrowd.core.claims import Claim, Distinct
 from incrowd.core.classes import Classes
 from incrowd.core.promises import promised, read_settings
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Progress
-from incrowd.errors import BadInputError, check_choice
+from incrowd.errors import BadInputError, check_choice, option
 from incrowd.methods.people import with_people
-from incrowd.methods.registry import Method, method_named
+from incrowd.methods.registry import Method
 from incrowd.release.model import Release
 from incrowd.release.tiles import TileRelease
-from incrowd.taxonomy import Attached, Taxonomy, Unlisted, attach
+from incrowd.taxonomy import Attached, Taxonomy
 
-__all__ = ["SEED_BITS", "anonymize", "check_distinct", "choose_seed", "counted_by", "make_release"]
+__all__ = ["SEED_BITS", "check_distinct", "choose_seed", "counted_by", "make_release"]
 
 SEED_BITS = 63
-
-
-def anonymize(
-    transactions: Transactions,
-    taxonomy: Taxonomy,
-    *,
-    k: int | None = None,
-    method: str = "flock",
-    seed: int | None = None,
-    unlisted: Unlisted = "refuse",
-    distinct: Distinct | None = None,
-    progress: Progress | None = None,
-    **parameters: Any,
-) -> Release | TileRelease:
-    """Anonymize transactions.
-
-    Parameters
-    ----------
-    transactions
-        One row per person (or session, or basket).
-    taxonomy
-        A tree over the items; it is fitted to them if it is not yet.
-    k
-        Every published record will be shared by at least k rows; at least 2. Methods that promise differential privacy
-        have no use for it, all others need it.
-    method
-        A name in :data:`incrowd.METHODS`.
-    seed
-        For methods that make random choices: the same seed gives the same bytes. Without it 0, but for mosaic a secret one
-        from the system's source, which ``release.parameters`` has.
-    unlisted
-        What to do with items that the taxonomy lacks: ``keep``, ``drop`` or ``refuse``. Where differential privacy is
-        promised they are kept: a refusal would tell of the data.
-    distinct
-        What k counts where one person may have several rows: ``"people"`` (the default then) or ``"records"``.
-    progress
-        Called with (rows done, rows in all) by methods that take long.
-    **parameters
-        The method's own parameters, as ``publish="bag"``.
-    """
-    chosen = method_named(method)
-    own = chosen.read_parameters(parameters)
-    check_distinct(chosen, distinct)
-    needed = None if chosen.is_noisy else _needed_k(k, method)
-    attached = attach(transactions, taxonomy, unlisted="keep" if chosen.is_noisy else unlisted)
-    return make_release(
-        attached,
-        chosen,
-        own,
-        k=needed,
-        seed=choose_seed(chosen, seed),
-        distinct=distinct,
-        progress=progress,
-    )
 
 
 def check_distinct(method: Method, distinct: str | None) -> None:
@@ -86,7 +32,7 @@ def check_distinct(method: Method, distinct: str | None) -> None:
         check_choice("distinct", distinct, get_args(Distinct))
     if distinct == "records" and method.promise == "k-anonymous tiles":
         raise BadInputError(
-            f"method {method.name} counts people, whatever the unit is: drop --distinct records"
+            f"method {method.name} counts people, whatever the unit is: drop {option('distinct', 'records')}"
         )
 
 
@@ -149,13 +95,6 @@ def _claim(method: Method, given: Mapping[str, Any], counted: Transactions) -> C
         return Claim("differential privacy", unit=unit, eps=given["eps"], delta=given["delta"])
     settings = read_settings(method.name, {**given, "unit": counted.unit, "taxonomy": "file"})
     return promised(settings, distinct="records" if counted.people is None else "people")
-
-
-def _needed_k(k: int | None, method: str) -> int:
-    """Return a k that was given and is one."""
-    if k is None:
-        raise BadInputError(f"method {method} needs k: how many people must share a record, at least 2")
-    return check_k(k)
 
 
 def _can_be_merged(method: Method, classes: Classes) -> bool:

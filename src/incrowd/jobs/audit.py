@@ -21,7 +21,7 @@ from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.promises import Settings, read_settings
 from incrowd.core.ragged import starts_of
 from incrowd.core.tiles import Tiles
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, option
 from incrowd.jobs.clock import ProgressListener
 from incrowd.jobs.data import knowledge_of
 from incrowd.logs import parse_columns, read_log
@@ -61,19 +61,21 @@ def audit_release(
     """Recount a release, against the originals and the private map where they are given."""
     if private_map is None:
         if original is not None:
-            raise BadInputError("--original needs --private-map: it says which record is whose")
+            raise BadInputError(
+                f"{option('original')} needs {option('private_map')}: it says which record is whose"
+            )
         listener.step("audit")
         return audit(directory)
     if format_of(directory) == LIST_FORMAT:
         raise BadInputError(
-            f"{directory} is a list and no one's records: audit it without --original and --private-map"
+            f"{directory} is a list and no one's records: audit it without {option('original')} and {option('private_map')}"
         )
     is_tiles = format_of(directory) == TILES_FORMAT
     owned = read_map(private_map)
     manifest = read_manifest(directory, TileManifest if is_tiles else Manifest)
     if is_tiles and original is None:
         raise BadInputError(
-            "--private-map of a release of tiles needs --original: it says whose items they are"
+            f"{option('private_map')} of a release of tiles needs {option('original')}: it says whose items they are"
         )
     if original is None:
         listener.step("audit")
@@ -98,7 +100,7 @@ def audit_release(
         # The author of the map could name any column as the user.
         said = visible(owned.notes["columns"])
         result.unproven.append(
-            f"that the originals' columns are as the private map says: confirm with --columns {said}"
+            f"that the originals' columns are as the private map says: confirm with {option('columns', said)}"
         )
     return result
 
@@ -119,7 +121,9 @@ def _read_again(
         raise BadInputError("the release was not made from a file: its manifest does not say how to read one")
     source = made.taxonomy if made.taxonomy != "file" else taxonomy or notes.get("taxonomy")
     if source is None:
-        raise BadInputError("the release was made with a taxonomy file: give it with --taxonomy FILE")
+        raise BadInputError(
+            f"the release was made with a taxonomy file: give it with {option('taxonomy', 'FILE')}"
+        )
     listener.step("read")
     columns = parse_columns(notes["columns"]) if notes.get("columns") else None
     how = notes.get("format", "auto")

@@ -38,6 +38,10 @@ class Clock:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End the step that runs, and count what all took."""
         self._lap()
         self.seconds["total"] = self._last - self._begun
 

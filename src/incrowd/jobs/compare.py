@@ -13,14 +13,17 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import msgspec
+import pyarrow as pa
 from msgspec.structs import replace as replace_values
 
 from incrowd.core.atomic import atomic_write, check_free
 from incrowd.core.claims import LEAST_K, Kind
 from incrowd.core.rounding import four_digits
+from incrowd.core.shown import html_lines, html_table
+from incrowd.core.tabular import Tabular
 from incrowd.core.temporary import private_directory
 from incrowd.errors import BadInputError, ClaimError, IncrowdError
 from incrowd.jobs.clock import Clock, ProgressListener, peak_megabytes
@@ -31,15 +34,20 @@ from incrowd.metrics import Bound
 from incrowd.metrics.use import Use
 from incrowd.release.model import Release
 from incrowd.release.tiles import TileRelease
-from incrowd.report.compare_measures import flat
-from incrowd.report.compare_page import PRIVATE, render_comparison
+from incrowd.report.compare_choice import in_words
+from incrowd.report.compare_measures import cell, flat
+from incrowd.report.compare_page import PRIVATE, input_in_words, render_comparison, verdict
+from incrowd.report.compare_table import SHOWN, as_text
 from incrowd.taxonomy import Attached
 from incrowd.version import __version__
 
 __all__ = [
     "COMPARISON_FORMAT",
     "Comparison",
+    "Read",
     "Run",
+    "any_needs_events",
+    "compared",
     "is_comparison",
     "run_comparison",
 ]
@@ -125,8 +133,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return self.label if self.k is None else f"{self.label} with k = {self.k}"
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Tabular):
     """What came of a comparison.
 
     Parameters
@@ -148,6 +156,54 @@ class Comparison:
     runs: Sequence[Run]
     seconds: Mapping[str, float]
     rejects_file: Path | None = None
+
+    def table(self) -> pa.Table:
+        """Return all numbers as an Arrow table, one row a run: the columns of ``compare.csv``."""
+        return pa.Table.from_pylist([_cells(run) for run in self.runs])
+
+    def write(self, path: str | Path, *, force: bool = False) -> None:
+        """Write ``compare.html``, ``compare.csv`` and ``compare.json`` to a directory; it appears only when it is whole.
+
+        Parameters
+        ----------
+        path
+            The directory to make.
+        force
+            Replace a comparison that is there already (and nothing else).
+        """
+        path = Path(path)
+        check_place(path, force=force)
+        result = self.as_dict()
+        with atomic_write(path, replaces=is_comparison if force else None) as draft:
+            draft.mkdir()
+            text = json.dumps(result, indent=2, ensure_ascii=False) + "\n"
+            (draft / "compare.json").write_text(text, encoding="utf-8")
+            lines = "".join(_csv_lines(self.runs))
+            (draft / "compare.csv").write_text(lines, encoding="utf-8", newline="")
+            (draft / "compare.html").write_text(render_comparison(result), encoding="utf-8")
+
+    def __repr__(self) -> str:
+        runs = self._flat_runs()
+        said = [f"Comparison({input_in_words(self.how)})", as_text(runs), in_words(runs)]
+        said += [f"{run.title}: {run.error}" for run in self.runs if run.error]
+        return "\n".join(filter(None, said))
+
+    def _repr_html_(self) -> str:
+        runs = self._flat_runs()
+        titles = ["method", "k", "audit", *(title.replace("\n", " ") for title in SHOWN.values())]
+        rows = [
+            [
+                run["label"],
+                "" if run["k"] is None else run["k"],
+                verdict(run),
+                *(cell(run, name) for name in SHOWN),
+            ]
+            for run in runs
+        ]
+        return html_table(input_in_words(self.how), rows, titles) + html_lines(filter(None, [in_words(runs)]))
+
+    def _flat_runs(self) -> list[dict[str, Any]]:
+        return [flat(msgspec.to_builtins(run)) for run in self.runs]
 
     @property
     def broken(self) -> bool:
@@ -188,25 +244,50 @@ def run_comparison(
     BadInputError
         The input cannot be used, or no run succeeded; nothing is written.
     """
-    job = check_input(options, methods)
-    check_free(options.out, force=options.force, ours=is_comparison, what="output directory")
-    clock = Clock(listener)
-    with clock:
+    job = replace(check_input(options, methods), k=min(ks, default=LEAST_K))
+    check_place(options.out, force=options.force)
+    with Clock(listener) as clock:
         with open_log(job, listener) as log:
-            events = any(setting.method.needs_events for setting in methods)
-            attached = place_input(replace(job, k=min(ks, default=LEAST_K)), log, clock, events=events)
-            counted, job = dict(log.summary), replace(job, items=log.kind_of_items(job.items))
-            name = log.name
-            rejects_file = write_rejects(job, log)
-        load_all([_job_of(setting, job) for setting in methods], clock)
-        clock.step("anonymize")
-        runs = _all_runs(attached, methods, ks, job, listener)
+            attached = place_input(job, log, clock, events=any_needs_events(methods))
+            read = Read(log.name, log.summary, log.kind_of_items(job.items), write_rejects(job, log))
+        comparison = compared(job, attached, read, methods, ks, clock=clock)
+    comparison.write(options.out, force=options.force)
+    return comparison
+
+
+class Read(NamedTuple):
+    """What a comparison says of its input: its name, what was counted, the kind of its items, where rejected lines are."""
+
+    name: str
+    counted: Mapping[str, int]
+    items: str
+    rejects_file: Path | None = None
+
+
+def any_needs_events(methods: Sequence[Setting]) -> bool:
+    """Tell whether a method needs every single query event."""
+    return any(setting.method.needs_events for setting in methods)
+
+
+def compared(
+    job: Job, attached: Attached, read: Read, methods: Sequence[Setting], ks: Sequence[int], *, clock: Clock
+) -> Comparison:
+    """Run every method with every k on data that is placed on a taxonomy."""
+    job = replace(job, items=read.items)
+    load_all([_job_of(setting, job) for setting in methods], clock)
+    clock.step("anonymize")
+    runs = _all_runs(attached, methods, ks, job, clock.listener)
+    clock.stop()
     # The step is called audit in a release; here it is a part of each run.
     seconds = {name: clock.seconds[name] for name in ("read", "taxonomy", "compile", "load")}
     seconds |= {"runs": clock.seconds["anonymize"], "total": clock.seconds["total"]}
-    comparison = Comparison(counted, {"data": name, **_how(job, attached)}, runs, seconds, rejects_file)
-    _write(comparison, job)
-    return comparison
+    how = {"data": read.name, **_how(job, attached)}
+    return Comparison(dict(read.counted), how, runs, seconds, read.rejects_file)
+
+
+def check_place(path: Path, *, force: bool) -> None:
+    """Refuse a directory in which no comparison can be written."""
+    check_free(path, force=force, ours=is_comparison, what="output directory")
 
 
 def is_comparison(path: Path) -> bool:
@@ -321,17 +402,6 @@ def _problem(release: Release | TileRelease) -> str | None:
         except ClaimError as error:
             return str(error)
     return None
-
-
-def _write(comparison: Comparison, job: Job) -> None:
-    """Write the directory; it appears only when it is whole."""
-    result = comparison.as_dict()
-    with atomic_write(job.options.out, replaces=is_comparison if job.options.force else None) as draft:
-        draft.mkdir()
-        text = json.dumps(result, indent=2, ensure_ascii=False) + "\n"
-        (draft / "compare.json").write_text(text, encoding="utf-8")
-        (draft / "compare.csv").write_text("".join(_csv_lines(comparison.runs)), encoding="utf-8", newline="")
-        (draft / "compare.html").write_text(render_comparison(result), encoding="utf-8")
 
 
 def _csv_lines(runs: Sequence[Run]) -> Iterator[str]:

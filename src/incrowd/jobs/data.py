@@ -12,10 +12,10 @@ import pyarrow as pa
 from incrowd.core.classes import filled_rows
 from incrowd.core.memory import Sizes, check_memory
 from incrowd.core.transactions import Transactions
-from incrowd.errors import BadInputError, IncrowdError
+from incrowd.errors import BadInputError, IncrowdError, option
 from incrowd.jobs.anonymize import counted_by, make_release
 from incrowd.jobs.clock import Clock, ProgressListener
-from incrowd.jobs.spec import Job
+from incrowd.jobs.spec import IN_MEMORY, Job
 from incrowd.kernels.jit import is_compiled, note_compiled
 from incrowd.logs import Log, Unit, read_log, rejects
 from incrowd.logs.input import Input
@@ -25,6 +25,7 @@ from incrowd.taxonomy.check import taxonomy_named
 
 __all__ = [
     "attach_items",
+    "build_rows",
     "check_left",
     "kernels_are_compiled",
     "knowledge_for",
@@ -33,6 +34,7 @@ __all__ = [
     "map_notes",
     "open_log",
     "place_input",
+    "place_rows",
     "rejects_named",
     "unlisted_by",
     "write_rejects",
@@ -59,27 +61,41 @@ def open_log(job: Job, listener: ProgressListener) -> Log:
 def place_input(job: Job, log: Log, clock: Clock, *, events: bool = False) -> Attached:
     """Build the transactions and place them on the taxonomy; refuse if k people are not left."""
     with rejects_named(job, log):
-        return _place(job, log, clock, events=events)
+        transactions = build_rows(job, log, clock, events=events)
+        log.free_rows()
+        return place_rows(job, transactions, clock)
 
 
-def _place(job: Job, log: Log, clock: Clock, *, events: bool) -> Attached:
+def build_rows(
+    job: Job, log: Log, clock: Clock, *, events: bool = False, tree: Taxonomy | None = None
+) -> Transactions:
+    """Build the transactions; refuse if nothing is left. Concepts are looked for in `tree`, where it is given."""
     clock.step("items")
     items = log.kind_of_items(job.items)
     transactions = log.transactions(
         unit=job.unit or Unit(),
         items=items,
         bags=not job.options.sets,
-        knowledge=knowledge_for(job, items),
+        knowledge=_unfitted(tree) if tree and items == "concepts" else knowledge_for(job, items),
         events=events,
         places=job.method.uses_places,
         progress=clock.listener.reading,
     )
-    log.free_rows()
-    check_memory(Sizes.of(transactions), job.method.name, job.method.entry_bytes, job.options.memory)
     if not job.method.is_noisy:
         check_left(log, log.summary)
+    return transactions
+
+
+def place_rows(
+    job: Job, transactions: Transactions, clock: Clock, *, tree: Taxonomy | None = None
+) -> Attached:
+    """Place transactions on the job's taxonomy, or on `tree`; refuse if k people are not left, or too little memory."""
+    check_memory(Sizes.of(transactions), job.method.name, job.method.entry_bytes, job.options.memory)
     clock.step("taxonomy")
-    attached = attach_items(job, items, transactions)
+    items = transactions.kind or ("raw" if transactions.unit == "record" else "terms")
+    attached = (
+        attach_items(job, items, transactions) if tree is None else _attach_to(job, items, transactions, tree)
+    )
     if job.k is not None and not job.method.is_noisy:
         filled_rows(counted_by(attached.transactions, job.options.distinct), job.k)
     return attached
@@ -96,8 +112,7 @@ def rejects_named(job: Job, read: Input) -> Iterator[None]:
             raise
         reason = max(counts, key=counts.__getitem__)
         total = f"{sum(counts.values()):,} lines were rejected, {counts[reason]:,} of them: {reason}"
-        see = f"; see {path}" if path else ""
-        raise type(error)(f"{error} ({total}{see})") from None
+        raise type(error)(f"{error} ({total}{f'; see {path}' if path else ''})") from None
 
 
 def taxonomy_for(job: Job, items: str) -> str:
@@ -109,6 +124,21 @@ def attach_items(job: Job, items: str, transactions: Transactions) -> Attached:
     """Place the items on the job's taxonomy."""
     source = taxonomy_for(job, items)
     return open_taxonomy(source, transactions, unlisted=unlisted_by(job, items, source))
+
+
+def _attach_to(job: Job, items: str, transactions: Transactions, tree: Taxonomy) -> Attached:
+    """Place the items on a tree that the caller has."""
+    chosen = "keep" if job.method.is_noisy else job.options.unlisted
+    return attach(transactions, tree, unlisted=chosen or unlisted_by(job, items, tree.name) or "refuse")
+
+
+def _unfitted(tree: Taxonomy) -> Taxonomy:
+    """Refuse a tree that was fitted to some items already: what a query means does not depend on data."""
+    if tree.items is not None:
+        raise BadInputError(
+            f"items concepts needs a taxonomy that is not fitted to data: give {option('taxonomy', 'wordnet')} or a file"
+        )
+    return tree
 
 
 def knowledge_for(job: Job, items: str) -> Taxonomy | None:
@@ -130,7 +160,7 @@ def knowledge_of(source: str) -> Taxonomy:
     """Return the tree in which the meaning of queries is looked for."""
     if source.startswith("balanced"):
         raise BadInputError(
-            "items concepts needs a knowledge base: --taxonomy wordnet or a file of categories"
+            f"items concepts needs a knowledge base: {option('taxonomy', 'wordnet')} or a file of categories"
         )
     return taxonomy_named(source)
 
@@ -141,16 +171,16 @@ def check_left(read: Input, counts: Mapping[str, int]) -> None:
         return
     if read.rows:
         raise BadInputError(
-            f"nothing is left of {read.name}: no line holds an item of this kind; try another --items"
+            f"nothing is left of {read.name}: no line holds an item of this kind; try another {option('items')}"
         )
     raise BadInputError(
-        f"no line of {read.name} could be read as {read.format}; look at --format and --columns"
+        f"no line of {read.name} could be read as {read.format}; look at {option('format')} and {option('columns')}"
     )
 
 
 def write_rejects(job: Job, read: Input) -> Path | None:
-    """Write the rejected lines next to the output, under a name that is free; a dry run writes none."""
-    if not read.rejected or job.options.dry_run:
+    """Write the rejected lines next to the output, under a name that is free; nothing in a dry run, or where there is no output yet."""
+    if not read.rejected or job.options.dry_run or job.options.out == IN_MEMORY:
         return None
     path = _free_path(job.options.out)
     rejects.write_rejects(path, read.rejected_rows())

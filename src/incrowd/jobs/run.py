@@ -34,7 +34,17 @@ from incrowd.release.publication import Publication
 from incrowd.release.tiles import TileRelease
 from incrowd.taxonomy import Attached, Taxonomy
 
-__all__ = ["Engine", "Made", "Outcome", "anonymized", "choices", "load_all", "run_job", "run_on"]
+__all__ = [
+    "Engine",
+    "Made",
+    "Outcome",
+    "anonymized",
+    "choices",
+    "load_all",
+    "run_job",
+    "run_method",
+    "run_on",
+]
 
 
 class Made(NamedTuple):
@@ -190,8 +200,14 @@ def load_all(jobs: Sequence[Job], clock: Clock) -> None:
 def anonymized(
     job: Job, items: str, attached: Attached, progress: Progress | None = None
 ) -> Release | TileRelease:
-    """Run the job's method on items of some kind that are placed on a taxonomy."""
-    release = make_release(
+    """Run the job's method on items of some kind that are placed on a taxonomy, and note how they were read."""
+    release = run_method(job, attached, progress)
+    return replace(release, parameters={**release.parameters, **choices(job, items, attached.taxonomy)})
+
+
+def run_method(job: Job, attached: Attached, progress: Progress | None = None) -> Release | TileRelease:
+    """Run the job's method on data that is placed on a taxonomy."""
+    return make_release(
         attached,
         job.method,
         job.setting.parameters,
@@ -200,7 +216,6 @@ def anonymized(
         distinct=job.options.distinct,
         progress=progress,
     )
-    return replace(release, parameters={**release.parameters, **choices(job, items, attached.taxonomy)})
 
 
 def choices(job: Job, items: str, taxonomy: Taxonomy) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Words64
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, option
 from incrowd.jobs.data import unlisted_by
 from incrowd.jobs.spec import Job
 from incrowd.release.files.manifest import Versions
@@ -64,7 +64,9 @@ def _entry_of(job: Job, items: str, attached: Attached, series: Series) -> Entry
     """Return what a series records of a release; refuse data by which it cannot be recognised."""
     data, tree = attached.transactions, attached.taxonomy
     if data.activity is None and data.unit == "record" and unlisted_by(job, items, tree.name) == "drop":
-        raise BadInputError("--series recognises baskets by all of their items: --unlisted drop removes some")
+        raise BadInputError(
+            f"{option('series')} recognises baskets by all of their items: {option('unlisted', 'drop')} removes some"
+        )
     key = series.seed.to_bytes(8, "big")
     return Entry(job.options.out.name, _job_digest(job, items, attached, key), seen_of(data, key))
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import index
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from incrowd.core.claims import Distinct, Kind, check_k
-from incrowd.errors import BadInputError, check_choice
+from incrowd.errors import BadInputError, check_choice, option
 from incrowd.jobs.anonymize import SEED_BITS, check_distinct, choose_seed
 from incrowd.logs import ITEMS, Unit, format_of, parse_columns, parse_unit
 from incrowd.logs.formats.encoding import UTF8, find_encoding
@@ -26,6 +27,7 @@ from incrowd.release.series import Series, check_series
 from incrowd.taxonomy import Unlisted
 
 __all__ = [
+    "IN_MEMORY",
     "Job",
     "Options",
     "Setting",
@@ -33,6 +35,7 @@ __all__ = [
     "method_for",
     "parse_ks",
     "parse_methods",
+    "read_choices",
     "read_job",
     "settled",
 ]
@@ -40,6 +43,8 @@ __all__ = [
 LARGEST_SEED = 2**SEED_BITS - 1
 DEFAULT_GOAL = "words"
 DEFAULT_K = 5
+IN_MEMORY = Path()
+"""The input and the output of a job on data that Python has read already, and whose release it writes later."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ class Options:
     unlisted: Unlisted | None = None
     distinct: Distinct | None = None
     seed: int | None = None
-    parameters: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     text_forms: Sequence[str] = ()
     title: str | None = None
     date: str | None = None
@@ -141,28 +146,35 @@ class Job:
 
 def read_job(options: Options) -> Job:
     """Check the options of a job that publishes."""
-    method, items = method_for(options)
-    setting = Setting(method, method.read_parameters(options.parameters), method.name)
-    job = check_input(options, [setting])
-    check_distinct(method, options.distinct)
-    if method.is_noisy and options.unit not in (None, "user"):
-        raise BadInputError(f"method {method.name} protects rows: use --unit user, so that a row is a person")
-    k = check_k(DEFAULT_K if options.k is None else options.k)
+    job = read_choices(options)
     check_forms(options.text_forms)
     heading = read_heading(options.title, options.date)
     check_out(options.out, force=options.force)
     if options.private_map is not None:
         check_map(options.private_map, options.out, force=options.force)
     if options.private_report is not None:
-        _check_report(options, options.private_report, method)
-    chosen = {f"--method {method.name}": options.method, f"--k {k}": method.is_noisy or options.k}
+        _check_report(options, options.private_report, job.method)
+    return replace(job, seed=_seed_of(options, job.method), heading=heading)
+
+
+def read_choices(options: Options) -> Job:
+    """Check the options that say what is made, whatever it is made from and wherever it is written."""
+    method, items = method_for(options)
+    setting = Setting(method, method.read_parameters(options.parameters), method.name)
+    job = check_input(options, [setting])
+    check_distinct(method, options.distinct)
+    if method.is_noisy and options.unit not in (None, "user"):
+        raise BadInputError(
+            f"method {method.name} protects rows: use {option('unit', 'user')}, so that a row is a person"
+        )
+    k = check_k(DEFAULT_K if options.k is None else options.k)
+    chosen = {option("method", method.name): options.method, option("k", k): method.is_noisy or options.k}
     return replace(
         job,
         k=None if method.is_noisy else k,  # noise does not depend on it
         items=job.items or items,
-        seed=_seed_of(options, method),
-        heading=heading,
-        chosen=tuple(option for option, given in chosen.items() if given is None),
+        seed=job.seed if options.seed is not None else choose_seed(method, None),
+        chosen=tuple(spelled for spelled, given in chosen.items() if given is None),
     )
 
 
@@ -170,7 +182,9 @@ def method_for(options: Options) -> tuple[Method, str | None]:
     """Return the method that was named, or the one for the goal, and the items that the goal is about, if it says."""
     if options.method is not None:
         if options.goal is not None:
-            raise BadInputError("give --goal, which chooses a method, or --method, and not both")
+            raise BadInputError(
+                f"give {option('goal')}, which chooses a method, or {option('method')}, and not both"
+            )
         return method_named(options.method), None
     goal = GOALS[check_choice("goal", options.goal or DEFAULT_GOAL, GOALS)]  # type: ignore[index]
     return method_named(goal.method), goal.items
@@ -180,7 +194,7 @@ def settled(job: Job, read: Input) -> Job:
     """Fill in how an input that was read becomes units of items where nothing was said: as suits the method and the input."""
     if read.is_baskets:
         if job.options.goal == "queries":
-            raise BadInputError(f"{read.name} holds baskets and no queries: use --goal words")
+            raise BadInputError(f"{read.name} holds baskets and no queries: use {option('goal', 'words')}")
         unit, items = "user", None
     else:
         unit, items = job.method.unit if read.has_times else "user", job.method.items
@@ -188,13 +202,13 @@ def settled(job: Job, read: Input) -> Job:
     said = (
         ()
         if read.is_baskets
-        else ((f"--items {kind}", job.options.items), (f"--unit {unit}", job.options.unit))
+        else ((option("items", kind), job.options.items), (option("unit", unit), job.options.unit))
     )
     return replace(
         job,
         unit=job.unit or parse_unit(unit),
         items=kind,
-        chosen=(*job.chosen, *(option for option, given in said if given is None)),
+        chosen=(*job.chosen, *(spelled for spelled, given in said if given is None)),
     )
 
 
@@ -206,7 +220,7 @@ def _seed_of(options: Options, method: Method) -> int:
     if not method.seed_is_secret:  # it is published, and the series' own never is
         return choose_seed(method, options.seed)
     if options.seed is not None:
-        raise BadInputError("--series has a secret seed of its own: drop --seed")
+        raise BadInputError(f"{option('series')} has a secret seed of its own: drop {option('seed')}")
     return Series(options.series, read_only=options.dry_run).seed
 
 
@@ -214,7 +228,7 @@ def _check_report(options: Options, report: Path, method: Method) -> None:
     """Refuse a private report that cannot be written."""
     if method.is_noisy:
         raise BadInputError(
-            f"method {method.name} publishes a list and no one's records: drop --private-report"
+            f"method {method.name} publishes a list and no one's records: drop {option('private_report')}"
         )
     check_report(report, options.out, force=options.force)
     check_apart([report] if options.private_map is None else [report, options.private_map])
@@ -246,6 +260,10 @@ def check_input(options: Options, settings: Sequence[Setting]) -> Job:
 
 def _checked_seed(seed: int) -> int:
     """Refuse a seed that is no natural number of 63 bits."""
+    try:
+        seed = index(seed)
+    except TypeError:
+        raise BadInputError(f"seed must be an integer (got '{seed}')") from None
     if seed < 0:
         raise BadInputError(f"seed must be 0 or more (got {seed})")
     if seed > LARGEST_SEED:
@@ -270,25 +288,31 @@ def _items_for(options: Options, columns: Mapping[str, str] | None, methods: Ite
         f"method {by_meaning[0]} needs" if len(by_meaning) == 1 else f"methods {', '.join(by_meaning)} need"
     )
     if options.sets:
-        raise BadInputError(f"{need} queries as often as they were typed: drop --sets")
-    columns = parse_columns(options.columns) if options.columns else None
-    if format_of(options.input, format=options.format, columns=columns, encoding=options.encoding) == "dat":
+        raise BadInputError(f"{need} queries as often as they were typed: drop {option('sets')}")
+    if options.input != IN_MEMORY and _holds_baskets(options, columns):
         raise BadInputError(
             f"{need} a query log, and {options.input.name} holds baskets: choose another method"
         )
     if options.items not in (None, "concepts"):
         rest = (
-            "(all then need --items concepts), or leave it out"
+            f"(all then need {option('items', 'concepts')}), or leave it out"
             if others
-            else "(it then uses --items concepts)"
+            else f"(it then uses {option('items', 'concepts')})"
         )
-        raise BadInputError(f"{need} concepts: drop --items {options.items} {rest}")
+        raise BadInputError(f"{need} concepts: drop {option('items', options.items)} {rest}")
     if options.items is None and others:
         raise BadInputError(
-            f"one input for all methods: {need} --items concepts, and {', '.join(others)} would take nouns; "
-            "choose --items concepts, or compare them apart"
+            f"one input for all methods: {need} {option('items', 'concepts')}, and {', '.join(others)} would take nouns; "
+            f"choose {option('items', 'concepts')}, or compare them apart"
         )
     return "concepts"
+
+
+def _holds_baskets(options: Options, columns: Mapping[str, str] | None) -> bool:
+    """Tell by its first bytes whether the input is a file of baskets."""
+    return (
+        format_of(options.input, format=options.format, columns=columns, encoding=options.encoding) == "dat"
+    )
 
 
 def parse_methods(text: str) -> list[Setting]:
@@ -298,7 +322,9 @@ def parse_methods(text: str) -> list[Setting]:
         setting = _setting(part)
         settings.setdefault((setting.method.name, *setting.parameters.items()), setting)
     if not settings:
-        raise BadInputError("--methods must name a method, as in --methods partition,partition:publish=bag")
+        raise BadInputError(
+            f"{option('methods')} must name a method, as in {option('methods', ['partition', 'partition:publish=bag'])}"
+        )
     return list(settings.values())
 
 
@@ -308,7 +334,7 @@ def parse_ks(text: str | None, settings: Sequence[Setting]) -> list[int]:
         return []
     ks = sorted({check_k(part.strip()) for part in (text or "").split(",") if part.strip()})
     if not ks:
-        raise BadInputError("--k must hold a number, as in --k 2,5,10")
+        raise BadInputError(f"{option('k')} must hold a number, as in {option('k', [2, 5, 10])}")
     return ks
 
 
@@ -320,7 +346,7 @@ def _setting(text: str) -> Setting:
         key, sign, value = (piece.strip() for piece in part.partition("="))
         if not sign or not key:
             raise BadInputError(
-                f"--methods takes parameters as NAME=VALUE, as in partition:publish=bag (got '{part}')"
+                f"{option('methods')} takes parameters as NAME=VALUE, as in partition:publish=bag (got '{part}')"
             )
         given[key] = value
     method = method_named(name)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from incrowd.core.events import QueryEvents
 from incrowd.core.ragged import starts_of
 from incrowd.core.types import Ints32, Ints64
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, option
 from incrowd.text.words import normalise
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _MEANINGS = "SELECT text, item FROM meanings JOIN vocabulary USING (name) ORDER 
 def collect_events(store: Store, unit: Unit, units: int, *, has_times: bool) -> QueryEvents:
     """Return all query events; the tables `units`, `meanings` and `vocabulary` must exist."""
     if unit.is_part and not has_times:
-        raise BadInputError(f"this method needs times for unit {unit.kind}: use --unit user")
+        raise BadInputError(f"this method needs times for unit {unit.kind}: use {option('unit', 'user')}")
     sql = _BY_PART if unit.is_part else _BY_USER if has_times else _WITHOUT_TIMES
     rows: list[pa.Array] = []
     times: list[pa.Array] = []

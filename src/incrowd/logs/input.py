@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from incrowd.core.claims import plural_of
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, option
 from incrowd.logs.formats.encoding import UTF8
 from incrowd.logs.items import WORD_ITEMS, choose_items
 
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
     from incrowd.logs.units import Unit
 
-__all__ = ["Input", "check_has_rows"]
+__all__ = ["BASKETS", "TABLE", "Input", "check_has_rows"]
+
+TABLE, BASKETS = "table", "baskets"  # what data that is no file was read as: events, or lists of items
 
 _KINDS = {
     "listed": "Nouns of WordNet",
@@ -64,7 +66,7 @@ class Input(ABC):
     @property
     def is_baskets(self) -> bool:
         """Whether the input holds baskets of ready items, not queries."""
-        return self.format == "dat"
+        return self.format in {"dat", BASKETS}
 
     @abstractmethod
     def rejected_rows(self) -> Iterable[Mapping[str, Any]]:
@@ -80,7 +82,7 @@ class Input(ABC):
             raise BadInputError(f"unit {unit.kind} needs a query log: baskets have one row for each record")
         if unit.needs_times and not self.has_times:
             raise BadInputError(
-                f"unit {unit.kind} needs times: choose a time column (--columns time=NAME) or unit user"
+                f"unit {unit.kind} needs times: choose a time column ({option('columns', {'time': 'NAME'})}) or unit user"
             )
         return "record" if self.is_baskets else str(unit)
 

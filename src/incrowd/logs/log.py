@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 
+from incrowd.core.shown import html_table
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Progress
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, option
 from incrowd.logs.events import collect_events
 from incrowd.logs.input import Input
 from incrowd.logs.items import (
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 __all__ = ["Log"]
 
 _NO_QUERIES = "this method needs a query log: baskets hold no queries"
-_NOT_WHOLE = "this method needs whole queries: use --items concepts"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -159,7 +159,11 @@ class Log(Input):
             raise BadInputError("the rows of this log have been freed: read it again (read_log)")
         chosen = self.kind_of_items(items)
         if events and chosen not in WHOLE_QUERIES:
-            raise BadInputError(_NO_QUERIES if self.is_baskets else _NOT_WHOLE)
+            raise BadInputError(
+                _NO_QUERIES
+                if self.is_baskets
+                else f"this method needs whole queries: use {option('items', 'concepts')}"
+            )
         return chosen
 
     def _fill_tokens(self, unit: Unit, items: str, report: Progress, *, places: bool) -> int:
@@ -185,6 +189,7 @@ class Log(Input):
             unit,
             people=rows.people,
             places=rows.places,
+            kind=items,
         )
         made = made if bags else made.as_sets()
         counts |= {
@@ -195,6 +200,16 @@ class Log(Input):
         }
         self.summary, account = self.summed_up(unit, items, counts)
         return replace(made, account=account)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("read as", self.format),
+            ("lines", self.lines),
+            ("rows", self.rows),
+            ("times", "yes" if self.has_times else "no"),
+            *((f"rejected: {reason}", count) for reason, count in sorted(self.rejected.items())),
+        ]
+        return html_table(f"Log {self.name}: private, so no row is shown", rows)
 
     def __repr__(self) -> str:
         users = (

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from incrowd.core.memory import format_memory, parse_memory
 from incrowd.core.temporary import temporary_directory
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -128,7 +128,7 @@ class Store:
         except duckdb.OutOfMemoryException:  # also raised where there is no disk left to spill to
             enough = format_memory(max(_MORE * self.memory, _READING * self._inserted))
             raise BadInputError(
-                f"memory of {self._given} is too small for this input: give --memory {enough}, "
+                f"memory of {self._given} is too small for this input: give {option('memory', enough)}, "
                 f"or free space in {tempfile.gettempdir()} (TMPDIR)"
             ) from None
         except duckdb.IOException:

@@ -8,6 +8,8 @@ import msgspec
 import numpy as np
 
 from incrowd.core.classes import WITHHELD, Classes, Generalizations
+from incrowd.core.rounding import four_digits
+from incrowd.core.shown import html_table
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Floats
 from incrowd.kernels.arrays import leaf_rows, tree_arrays
@@ -51,6 +53,14 @@ class Losses(msgspec.Struct, frozen=True):
     blm: float
     avg_length: float
     avg_level: float
+
+    def __repr__(self) -> str:
+        said = (f"{name}={four_digits(value):g}" for name, value in msgspec.structs.asdict(self).items())
+        return f"Losses({', '.join(said)})"
+
+    def _repr_html_(self) -> str:
+        rows = ((name, f"{four_digits(value):g}") for name, value in msgspec.structs.asdict(self).items())
+        return html_table("Losses (docs/glossary.md)", rows)
 
 
 class Sums(NamedTuple):

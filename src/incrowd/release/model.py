@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import nlargest
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from incrowd.auditing.audit import audit
 from incrowd.auditing.owners import Originals
@@ -18,17 +20,19 @@ from incrowd.auditing.result import Audit
 from incrowd.core.claims import Claim
 from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.ragged import count_distinct, starts_of
+from incrowd.core.shown import html_table
+from incrowd.core.tabular import Tabular
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Progress
 from incrowd.metrics import Bound, Losses, Utility, bound_of, measure_losses, measure_utility
 from incrowd.metrics.use import Use, use_of_classes
-from incrowd.release.describe import Counts
+from incrowd.release.describe import Counts, rounded_withheld
 from incrowd.release.files.digest import Digest, digest_of_table
 from incrowd.release.files.heading import NO_HEADING, Heading
 from incrowd.release.files.manifest import Bin, Manifest
 from incrowd.release.files.nodes import PublishedNodes
 from incrowd.release.files.noisy_list import ListParameters, NoisyList, write_list
-from incrowd.release.files.records import RECORDS_SCHEMA, Record
+from incrowd.release.files.records import RECORDS_SCHEMA, Record, shown
 from incrowd.release.lengths import lengths_of
 from incrowd.release.publication import RecordsPublication
 from incrowd.release.rows import Entries, Records, entries_of, published_taxonomy, records_of
@@ -37,9 +41,11 @@ from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["Release"]
 
+SHOWN = 10  # records, or queries, in a notebook
+
 
 @dataclass(frozen=True, eq=False)
-class Release(RecordsPublication):
+class Release(RecordsPublication, Tabular):
     """The result of a method, ready to be written. It holds the originals too: keep the object private.
 
     Parameters
@@ -219,14 +225,39 @@ class Release(RecordsPublication):
     def __repr__(self) -> str:
         if self.is_list:
             return f"Release({self.method}: {self.claim.in_words} {len(self.noisy_list.query):,} queries)"
-        counts = self.counts
-        return (
-            f"Release({self.method}: {self.claim.in_words} {counts.records_out:,} records, "
-            f"{counts.withheld:,} withheld, item uncertainty (NCP) {self.losses.ncp:.2%}, "
-            f"generalization loss (GGD) {self.losses.ggd_norm:.2%})"
-        )
+        said = ", ".join(f"{what} {number}" for what, number in self._said())
+        return f"Release({self.method}: {self.claim.in_words} {said})"
 
     def _repr_html_(self) -> str:
-        rows = msgspec.structs.asdict(self.counts) | msgspec.structs.asdict(self.losses)
-        cells = "".join(f"<tr><th>{name}</th><td>{value:,.4g}</td></tr>" for name, value in rows.items())
-        return f"<p><b>{self.method}</b>: {self.claim.in_words}</p><table>{cells}</table>"
+        title = f"{self.method}: {self.claim.in_words}"
+        if self.is_list:
+            noisy = self.noisy_list
+            first = pc.array_sort_indices(noisy.count, order="descending")[:SHOWN]
+            most = zip(noisy.query.take(first).to_pylist(), noisy.count.take(first).to_pylist(), strict=True)
+            return html_table(title, most, ["query", "count (noisy)"])
+        shared = nlargest(SHOWN, self.records.records(), key=itemgetter(1))
+        rows = ((size, _in_words(record)) for record, size in shared)
+        return html_table(title, self._said()) + html_table("Shared by most:", rows, ["records", "items"])
+
+    def _said(self) -> list[tuple[str, str]]:
+        """Return the numbers that it shows of itself: those that are published."""
+        counts = self.counts
+        withheld = rounded_withheld(counts.withheld, self.silent_people, self.claim.least)
+        said = [
+            ("records", f"{counts.records_out:,}"),
+            ("distinct", f"{counts.groups:,}"),
+            ("withheld", f"{withheld:,}" if isinstance(withheld, int) else withheld),
+        ]
+        if not self.settings.recountable:
+            return said
+        return [
+            *said,
+            ("item uncertainty (NCP)", f"{self.losses.ncp:.2%}"),
+            ("generalization loss (GGD)", f"{self.losses.ggd_norm:.2%}"),
+        ]
+
+
+def _in_words(record: Record) -> str:
+    """Return the items of a record."""
+    named = zip(map(shown, record[0]), record[1], strict=True)
+    return ", ".join(f"{label} x {count:,}" if count > 1 else label for label, count in named)

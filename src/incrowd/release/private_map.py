@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from incrowd.core.atomic import check_free, private_file
 from incrowd.core.claims import PARTS
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, option
 from incrowd.release.files.parts import part_files
 
 __all__ = [
@@ -90,7 +90,9 @@ def write_map(draft: Path, owners: Iterable[tuple[pa.Array, pa.Array]], notes: M
 
 def read_map(path: Path) -> PrivateMap:
     """Read a private map."""
-    wrong = BadInputError(f"private map {path} cannot be read; give the file that --private-map wrote")
+    wrong = BadInputError(
+        f"private map {path} cannot be read; give the file that {option('private_map')} wrote"
+    )
     try:
         table = pq.read_table(path)
     except (OSError, pa.ArrowException):

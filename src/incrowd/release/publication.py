@@ -23,7 +23,7 @@ from incrowd.core.claims import Claim
 from incrowd.core.promises import Settings, read_settings, taxonomy_name
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Progress
-from incrowd.errors import BadInputError, ClaimError, IncrowdError
+from incrowd.errors import BadInputError, ClaimError, IncrowdError, option
 from incrowd.metrics import Bound, Losses, Utility
 from incrowd.metrics.use import Use
 from incrowd.release.describe import (
@@ -191,7 +191,7 @@ class Publication(ABC):
         check_apart([one.path for one in private])
         if self.is_list and (text_forms or private):
             raise BadInputError(
-                f"method {self.method} publishes a list and no one's records: drop --write, --private-map and --private-report"
+                f"method {self.method} publishes a list and no one's records: drop {option('write')}, {option('private_map')} and {option('private_report')}"
             )
 
     @property
@@ -204,7 +204,7 @@ class Publication(ABC):
         shares = self.shares
         if shares is None:
             raise BadInputError(
-                f"what method {self.method} publishes is not known person by person here: drop --private-report"
+                f"what method {self.method} publishes is not known person by person here: drop {option('private_report')}"
             )
         known = Known(self.transactions, self.taxonomy, shares)
         write_report(file, known, self.account, int(self.parameters["seed"]))

@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 
 from incrowd.core.atomic import check_free
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, option
 
 if sys.platform != "win32":
     import fcntl
@@ -184,7 +184,7 @@ class Series:
             past = _past(head.seed, [msgspec.json.decode(line, type=_Line) for line in lines[1:]])
         except (ValueError, KeyError, RecursionError):
             raise BadInputError(
-                f"{self.path} is no series ledger, or a damaged one: give the file that --series made, or a copy of it"
+                f"{self.path} is no series ledger, or a damaged one: give the file that {option('series')} made, or a copy of it"
             ) from None
         if whole < len(content) and not self._read_only:
             os.ftruncate(handle, whole)

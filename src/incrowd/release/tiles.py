@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import nlargest
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from incrowd.auditing.tile_holders import TileOriginals
 from incrowd.auditing.tiles import audit_tiles
 from incrowd.core.claims import Claim
 from incrowd.core.ragged import list_ids
+from incrowd.core.shown import html_table
+from incrowd.core.tabular import Tabular
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints64, Progress
@@ -27,7 +30,7 @@ from incrowd.release.describe import Counts
 from incrowd.release.files.heading import NO_HEADING, Heading
 from incrowd.release.files.manifest import UseFigures
 from incrowd.release.files.nodes import PublishedNodes, above, published_nodes, taxonomy_table
-from incrowd.release.files.records import Label
+from incrowd.release.files.records import Label, shown
 from incrowd.release.files.tile_exports import tile_text
 from incrowd.release.files.tile_page import tile_page
 from incrowd.release.files.tiles import (
@@ -46,6 +49,8 @@ from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["TileRelease"]
 
+SHOWN = 10  # tiles in a notebook
+
 
 def _tile(labels: list[Label], ranks: list[int], people: int, units: int) -> Tile:
     """Return a tile with its labels sorted, and their order where it is another and not -1."""
@@ -56,7 +61,7 @@ def _tile(labels: list[Label], ranks: list[int], people: int, units: int) -> Til
 
 
 @dataclass(frozen=True, eq=False)
-class TileRelease(Publication):
+class TileRelease(Publication, Tabular):
     """Tiles, ready to be written. It holds the originals too: keep the object private.
 
     Parameters
@@ -207,7 +212,17 @@ class TileRelease(Publication):
 
     def _audit(self, draft: Path, progress: Progress | None) -> Audit:  # noqa: ARG002
         """Recount what was written against the originals."""
-        return audit_tiles(draft, originals=self.originals, measure=lambda _: self.use_figures)
+        return audit_tiles(draft, originals=self.originals, measure=self.figured)
+
+    def figured(self, *_: object) -> UseFigures:
+        """Return what was measured, for the audit to compare with what is written."""
+        return self.use_figures
 
     def __repr__(self) -> str:
-        return f"TileRelease({self.claim.in_words} {len(self.tiles):,} tiles)"
+        return f"TileRelease({self.method}: {len(self.tiles):,} tiles, each held by at least {self.claim.k} accounts)"
+
+    def _repr_html_(self) -> str:
+        most = nlargest(SHOWN, self.published, key=lambda tile: (len(tile.labels) > 1, tile.people))
+        rows = ((", ".join(map(shown, tile.in_order)), tile.people, tile.units) for tile in most)
+        title = f"{self.method}: {self.claim.in_words} {len(self.tiles):,} tiles. Held by most, of those with several items first:"
+        return html_table(title, rows, ["items", "people", "units"])

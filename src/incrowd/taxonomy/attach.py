@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints32, Ints64
-from incrowd.errors import BadInputError, check_choice
+from incrowd.errors import BadInputError, check_choice, option
 from incrowd.taxonomy.matching import locate, own_names
 from incrowd.taxonomy.sources.balanced import balanced_tree, unused_label
 from incrowd.taxonomy.tree import Taxonomy, positions
@@ -64,7 +64,7 @@ def attach(transactions: Transactions, tree: Taxonomy, *, unlisted: Unlisted = "
         note = f"Found {other_case:,} distinct items in the taxonomy in another case of letters only."
         transactions = replace(transactions, account=(*transactions.account, note))
     if missing and unlisted == "drop":
-        note = f"Removed {missing:,} distinct items that the taxonomy does not list (--unlisted drop)."
+        note = f"Removed {missing:,} distinct items that the taxonomy does not list ({option('unlisted', 'drop')})."
         transactions = transactions.without_items(lacking, note=note)
         node = node[~lacking]
     attached = _place(tree, transactions.vocabulary, node)
@@ -76,8 +76,8 @@ def _what_is_lacking(tree: Taxonomy, lacking: pa.Array, items: int) -> str:
     names = positions(pc.utf8_lower(lacking), pc.utf8_lower(own_names(tree))) >= 0
     of_several = f" ({int(names.sum()):,} of them name several nodes: give ids or whole paths)"
     return (
-        f"taxonomy {tree.name} lacks {len(lacking):,} of the {items:,} items{of_several if names.any() else ''}; use --unlisted "
-        "keep (they get a branch of their own) or --unlisted drop (they are removed), or give another file; "
+        f"taxonomy {tree.name} lacks {len(lacking):,} of the {items:,} items{of_several if names.any() else ''}; "
+        f"use {option('unlisted', 'keep')} (they get a branch of their own) or {option('unlisted', 'drop')} (they are removed), or give another file; "
         "'incrowd taxonomy show FILE --find WORD' looks for one"
     )
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.ragged import starts_of
+from incrowd.core.shown import html_table
 from incrowd.core.types import Bools, Floats, Ints32, Ints64
 from incrowd.errors import BadInputError
 
@@ -236,6 +237,16 @@ class Taxonomy:
             above = np.unique(self.parent[frontier])
             frontier = above[(above >= 0) & ~wanted[above]]
         return np.flatnonzero(wanted).astype(np.int32)
+
+    def _repr_html_(self) -> str:
+        fitted = 0 if self.items is None else len(self.items)
+        rows = [
+            ("nodes", len(self)),
+            ("leaves", self.leaf_count),
+            ("levels", self.height),
+            ("items attached", fitted),
+        ]
+        return html_table(f"Taxonomy {self.name}", rows)
 
     def __repr__(self) -> str:
         return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from incrowd.errors import BadInputError, nearest
+from incrowd.errors import BadInputError, nearest, option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,11 +64,13 @@ def parse_columns(text: str) -> dict[str, str]:
     return columns
 
 
-def find_columns(found: Sequence[str], chosen: Mapping[str, str] | None, *, file: str) -> dict[str, int]:
+def find_columns(
+    found: Sequence[str], chosen: Mapping[str, str] | None, *, file: str, has_lines: bool = True
+) -> dict[str, int]:
     """Return the position of each role's column among the names `found` in `file`.
 
     A column that was chosen must be there; the others are guessed by their usual names, and `time`
-    and `url` may be missing.
+    and `url` may be missing. A table without lines has no line of names that could be missing.
     """
     chosen = chosen or {}
     _check_roles(chosen)
@@ -81,7 +83,8 @@ def find_columns(found: Sequence[str], chosen: Mapping[str, str] | None, *, file
         if places:
             positions[role] = places[0]
         elif role in chosen or role in _REQUIRED:
-            raise BadInputError(_missing(role, chosen.get(role), names, file))
+            missing = _missing if has_lines else _missing_in_table
+            raise BadInputError(missing(role, chosen.get(role), names, file))
     _check_different(positions, file)
     return positions
 
@@ -118,7 +121,7 @@ def _check_different(positions: Mapping[str, int], file: str) -> None:
         if first != role:
             raise BadInputError(
                 f"columns names one column of {file} for the {first} and for the {role}: "
-                f"give each its own (--columns {first}=NAME,{role}=NAME)"
+                f"give each its own ({option('columns', {first: 'NAME', role: 'NAME'})})"
             )
 
 
@@ -131,21 +134,36 @@ def _check_roles(columns: Mapping[str, str]) -> None:
 def _ambiguous(role: str, number: int, file: str) -> str:
     return (
         f"{file} has {number} columns of one name for the {role}: "
-        f"rename all but one, or choose another (--columns {role}=NAME)"
+        f"rename all but one, or choose another ({option('columns', {role: 'NAME'})})"
     )
 
 
 def _missing(role: str, chosen: str | None, names: Sequence[str], file: str) -> str:
     if len(names) == 1 or not all(_NAME.fullmatch(name) and len(name) <= _LONGEST_NAME for name in names):
         return f"{file} seems to have no header line: add a first line with the names of the columns"
-    lacks = f"no column '{chosen}' for the {role}" if chosen else f"no column that looks like the {role}"
     if not any(map(_is_name_of_a_role, names)):  # then they may be a record
         return (
-            f"{file} has {lacks}, and none with a usual name: found the shape '{shape_of(', '.join(names))}'; if that is "
-            f"a record, add a line of names in front, else choose with columns (--columns user=NAME,query=NAME)"
+            f"{file} has {_lacks(role, chosen)}, and none with a usual name: found the shape '{shape_of(', '.join(names))}'; if that is "
+            f"a record, add a line of names in front, else choose with columns ({option('columns', {'user': 'NAME', 'query': 'NAME'})})"
         )
+    return _listing(role, chosen, names, file)
+
+
+def _missing_in_table(role: str, chosen: str | None, names: Sequence[str], file: str) -> str:
+    """Say what is missing; names are shown only where one is usual, for else they may be a record that was taken for names."""
+    if any(map(_is_name_of_a_role, names)) and all(map(_NAME.fullmatch, names)):
+        return _listing(role, chosen, names, file)
+    return f"{file} has {_lacks(role, chosen)}: choose with columns ({option('columns', {role: 'NAME'})})"
+
+
+def _listing(role: str, chosen: str | None, names: Sequence[str], file: str) -> str:
     hint = nearest(chosen, names) if chosen else ""
-    return f"{file} has {lacks}{hint}: found {', '.join(names)}; choose with columns (--columns {role}=NAME)"
+    how = option("columns", {role: "NAME"})
+    return f"{file} has {_lacks(role, chosen)}{hint}: found {', '.join(names)}; choose with columns ({how})"
+
+
+def _lacks(role: str, chosen: str | None) -> str:
+    return f"no column '{chosen}' for the {role}" if chosen else f"no column that looks like the {role}"
 
 
 def _is_name_of_a_role(name: str) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from incrowd.errors import BadInputError, nearest
+from incrowd.errors import BadInputError, nearest, option
 from incrowd.logs.formats.baskets import looks_like_baskets, looks_like_pairs
 from incrowd.logs.formats.columns import find_columns, recognisable, shape_of
 from incrowd.logs.formats.parquet import parquet_columns
@@ -92,10 +92,12 @@ def choose_format(source: Source, name: str, columns: Mapping[str, str] | None) 
         known = ("auto", *FORMATS)
         raise BadInputError(f"format must be one of {', '.join(known)} (got '{name}'){nearest(name, known)}")
     if name == "parquet" and not source.is_parquet:
-        raise BadInputError(f"{source.name} is not a Parquet file: choose another format (--format)")
+        raise BadInputError(
+            f"{source.name} is not a Parquet file: choose another format ({option('format')})"
+        )
     if source.is_parquet and name not in ("auto", "parquet"):
         raise BadInputError(
-            f"{source.name} is a Parquet file: read it with format parquet (--format parquet)"
+            f"{source.name} is a Parquet file: read it with format parquet ({option('format', 'parquet')})"
         )
     return _recognise(source, columns) if name == "auto" else name
 
@@ -118,7 +120,7 @@ def _delimited_layout(source: Source, format_name: str, columns: Mapping[str, st
     """Return the layout of a file with one row a line (aol, excite, csv, tsv)."""
     if format_name in ("aol", "excite") and columns:
         raise BadInputError(
-            f"columns cannot be chosen for format {format_name}: use format tsv (--format tsv)"
+            f"columns cannot be chosen for format {format_name}: use format tsv ({option('format', 'tsv')})"
         )
     if format_name == "excite":
         return Layout("excite", _EXCITE_COLUMNS, width=3)
@@ -162,7 +164,7 @@ def _json_keys(source: Source) -> list[str]:
             keys.update(dict.fromkeys(row))
     if not keys:
         raise BadInputError(
-            f"{source.name} has no JSON object in its first lines: choose another format (--format)"
+            f"{source.name} has no JSON object in its first lines: choose another format ({option('format')})"
         )
     return list(keys)
 
@@ -189,7 +191,7 @@ def _recognise(source: Source, columns: Mapping[str, str] | None) -> str:
         source.check_encoding()
         raise BadInputError(
             f"{source.name} is in no format that incrowd recognises, its first line has the shape '{shape_of(lines[0])}': "
-            f"name one of {', '.join(FORMATS)} (--format), and its columns where they have other names (--columns)"
+            f"name one of {', '.join(FORMATS)} ({option('format')}), and its columns where they have other names ({option('columns')})"
         )
     return found
 

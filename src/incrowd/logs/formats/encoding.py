@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from encodings.aliases import aliases
 from typing import TYPE_CHECKING, Self
 
-from incrowd.errors import BadInputError, nearest
+from incrowd.errors import BadInputError, nearest, option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -151,7 +151,7 @@ def wrong_encoding(name: str, encoding: str, share: float, likely: Sequence[str]
     guess = f"likely {', '.join(likely)}" if likely else "which one could not be guessed"
     return BadInputError(
         f"{name} is not {encoding.upper()}: {share:.2%} of its bytes are not (more than {MOST_BAD:.1%}); "
-        f"name its encoding ({guess}), as --encoding {likely[0] if likely else 'latin-1'}"
+        f"name its encoding ({guess}), as {option('encoding', likely[0] if likely else 'latin-1')}"
     )
 
 
@@ -208,14 +208,14 @@ def decode_head(name: str, head: bytes, encoding: str) -> bytes:
         return head
     if encoding.startswith(("utf-16", "utf-32")) and b"\0" not in head:
         raise BadInputError(
-            f"{name} is not {encoding.upper()}: it has no zero byte; drop --encoding or name another"
+            f"{name} is not {encoding.upper()}: it has no zero byte; drop {option('encoding')} or name another"
         )
     if encoding in _MARKS and not head.startswith(_MARKS[encoding]):
         raise BadInputError(
-            f"{name} has no byte order mark: say which byte comes first, as --encoding {_with_order(encoding, head)}"
+            f"{name} has no byte order mark: say which byte comes first, as {option('encoding', _with_order(encoding, head))}"
         )
     if _is_surely_utf8(head):
-        raise BadInputError(f"{name} is UTF-8, not {encoding}: drop --encoding")
+        raise BadInputError(f"{name} is UTF-8, not {encoding}: drop {option('encoding')}")
     return codecs.getincrementaldecoder(encoding)("replace").decode(head).encode(errors="replace")
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from incrowd.logs.formats.detect import Layout
     from incrowd.logs.formats.source import Source
 
-__all__ = ["parquet_columns", "read_parquet", "rows_of"]
+__all__ = ["as_text", "parquet_columns", "read_parquet", "rows_of"]
 
 _BATCH_ROWS = 131_072
 
@@ -49,7 +49,7 @@ def read_parquet(source: Source, layout: Layout, progress: Callable[[int], None]
 
 def rows_of(batch: pa.RecordBatch, names: Mapping[str, str], lines: Ints64) -> Rows:
     """Return rows with these line numbers; `names` are the columns of user, query, time and url."""
-    text = {role: _as_text(batch.column(name), name) for role, name in names.items() if role != "time"}
+    text = {role: as_text(batch.column(name), name) for role, name in names.items() if role != "time"}
     time = _as_seconds(batch.column(names["time"]), names["time"]) if "time" in names else None
 
     def text_of(rows: Ints64) -> Sequence[str]:
@@ -58,13 +58,14 @@ def rows_of(batch: pa.RecordBatch, names: Mapping[str, str], lines: Ints64) -> R
     return Rows(lines, text["user"], text["query"], time, text.get("url"), text_of)
 
 
-def _as_text(column: pa.Array, name: str) -> pa.StringArray:
+def as_text(column: pa.Array, name: str) -> pa.StringArray:
+    """Return a column as text, empty where there is none."""
     try:
         texts = pc.fill_null(pc.cast(column, pa.string()), "")
         texts.validate(full=True)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise BadInputError(
-            f"column '{name}' is not text in UTF-8 (it is {column.type}): convert it first"
+            f"column '{name}' is not text in UTF-8 (it is {str(column.type).partition('<')[0]}): convert it first"
         ) from None
     return texts
 
@@ -76,7 +77,7 @@ def _as_seconds(column: pa.Array, name: str) -> pa.Int64Array:
         return pc.cast(pc.floor_temporal(column, unit="second"), pa.timestamp("s", column.type.tz)).cast(
             pa.int64()
         )
-    return written_times(_as_text(column, name))
+    return written_times(as_text(column, name))
 
 
 def _damaged(source: Source, row: int) -> BadInputError:

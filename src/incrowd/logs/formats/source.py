@@ -9,7 +9,7 @@ from typing import Self
 
 import pyarrow as pa
 
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, option
 from incrowd.logs.formats.encoding import UTF8, DecodedStream, Seen, decode_head, find_encoding
 
 __all__ = ["HEAD_BYTES", "PARQUET_MAGIC", "Source"]
@@ -77,7 +77,9 @@ class Source:
         if not self.is_parquet:
             self._decode_head()
         elif self.encoding != UTF8:
-            raise BadInputError(f"{self.name} is a Parquet file, whose text is UTF-8: drop --encoding")
+            raise BadInputError(
+                f"{self.name} is a Parquet file, whose text is UTF-8: drop {option('encoding')}"
+            )
 
     def _decode_head(self) -> None:
         if not self.encoding.startswith(("utf-16", "utf-32")):
@@ -185,7 +187,7 @@ def _check_not_utf16(name: str, head: bytes) -> None:
         found = "utf-16-le" if head[1::2].count(b"\0") > zeros // 2 else "utf-16-be"
     if found:
         raise BadInputError(
-            f"{name} looks like UTF-16: read it with --encoding {found}, or convert it to UTF-8"
+            f"{name} looks like UTF-16: read it with {option('encoding', found)}, or convert it to UTF-8"
         )
 
 
@@ -193,7 +195,7 @@ def _check_text(name: str, head: bytes) -> None:
     """Refuse a file that is not 8-bit text, by its first bytes."""
     if any(escape in head for escape in _ISO_2022_JP):
         raise BadInputError(
-            f"{name} looks like ISO-2022-JP: read it with --encoding iso2022_jp, or convert it to UTF-8"
+            f"{name} looks like ISO-2022-JP: read it with {option('encoding', 'iso2022_jp')}, or convert it to UTF-8"
         )
     controls = len(head) - len(head.translate(None, _CONTROL_BYTES))
     noisy = controls > _CONTROL_ACCIDENTS and controls > _CONTROL_SHARE * len(head)

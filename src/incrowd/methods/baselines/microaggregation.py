@@ -14,7 +14,7 @@ from incrowd.core.events import QueryEvents
 from incrowd.core.ragged import filtered_starts, list_ids, take_lists
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Floats, Ints32, Ints64
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, option
 from incrowd.kernels.likeness import UNIT
 from incrowd.methods.baselines import Bags, row_bags
 from incrowd.methods.baselines.erola import erola_distances, erola_prototypes
@@ -205,7 +205,9 @@ def korolova(
     check_korolova(d=d, eps=eps, delta=delta)
     events = needs_queries(transactions, "korolova")
     if transactions.people is not None or transactions.unit.partition(":")[0] in PARTS:
-        raise BadInputError("method korolova protects rows: use --unit user, so that a row is a person")
+        raise BadInputError(
+            f"method korolova protects rows: use {option('unit', 'user')}, so that a row is a person"
+        )
     found = noisy_counts(events, d=d, eps=eps, delta=delta)
     node = _first_concepts(events, taxonomy, meaning_of(taxonomy))[found.query]
     order = np.lexsort((found.query, node))

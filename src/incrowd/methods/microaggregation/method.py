@@ -15,7 +15,7 @@ from incrowd.core.events import QueryEvents
 from incrowd.core.ragged import distinct, list_ids
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints32, Ints64, Progress
-from incrowd.errors import BadInputError, check_least
+from incrowd.errors import BadInputError, check_least, option
 from incrowd.kernels.likeness import distances, taken
 from incrowd.methods.microaggregation.mdav import BLOCK_SIZE, Clusters, mdav_in_blocks
 from incrowd.methods.microaggregation.representatives import Representatives, like_order, representatives
@@ -96,7 +96,7 @@ def needs_queries(transactions: Transactions, method: str) -> QueryEvents:
     """Return the query events of the transactions, or raise an error that says what is missing."""
     if transactions.events is None:
         raise BadInputError(
-            f"method {method} needs the queries themselves: use --items concepts (or events=True in Log.transactions)"
+            f"method {method} needs the queries themselves: use {option('items', 'concepts')} (or events=True in Log.transactions)"
         )
     return transactions.events
 

@@ -21,7 +21,7 @@ from incrowd.core.rounding import keyed_share, rounded_from
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Bools, Ints32, Ints64, Progress, Words64
-from incrowd.errors import BadInputError, check_least
+from incrowd.errors import BadInputError, check_least, option
 from incrowd.methods.mosaic.cover import Cover, Labels, People, cover_of, tiles_in_order
 from incrowd.methods.mosaic.floor import WITHHELD, floor
 from incrowd.methods.mosaic.join import AFTER_ROWS, join
@@ -145,7 +145,7 @@ def _days_needed(data: Transactions, aged: int | None) -> int:
     if data.activity is None:
         if aged is not None and aged > 1:
             raise BadInputError(
-                f"aged {aged:,} needs times: choose a time column (--columns time=NAME) or aged 1"
+                f"aged {aged:,} needs times: choose a time column ({option('columns', {'time': 'NAME'})}) or aged 1"
             )
         return 1
     return aged or (AGED if data.activity.span >= AGED_FROM else 1)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 
 from incrowd.core.temporary import private_directory
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, option
 from incrowd.logs.formats.blocks import BlockCutter
 from incrowd.logs.formats.detect import Layout, find_layout
 from incrowd.logs.formats.encoding import UTF8, too_many, wrong_encoding
@@ -66,7 +66,7 @@ def survey(lines: DataFrame, *, source: str, format_name: str, columns: Mapping[
     if len(formats) > 1 or len(times) > 1:
         raise BadInputError(
             f"the files of {source} are not written in one way ({', '.join(sorted(formats))}): "
-            "give one kind at a time, or name it (--format)"
+            f"give one kind at a time, or name it ({option('format')})"
         )
     files, plans, done = tuple(sorted(layouts)), {}, Counter[str]()
     for one in found:

@@ -1,0 +1,236 @@
+"""The verbs of the Python face on data of any kind, with the defaults of the command line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any
+
+from incrowd.core.claims import LEAST_K, Distinct
+from incrowd.core.memory import machine_memory
+from incrowd.core.transactions import Transactions
+from incrowd.core.types import Progress
+from incrowd.errors import BadInputError, option
+from incrowd.jobs.clock import Clock
+from incrowd.jobs.compare import Comparison, Read, any_needs_events, compared
+from incrowd.jobs.data import build_rows, place_rows, rejects_named
+from incrowd.jobs.run import anonymized, run_method
+from incrowd.jobs.spec import (
+    IN_MEMORY,
+    Job,
+    Options,
+    Setting,
+    check_input,
+    parse_ks,
+    parse_methods,
+    read_choices,
+    settled,
+)
+from incrowd.logs import Log
+from incrowd.logs.formats.columns import ROLES
+from incrowd.logs.frames import read
+from incrowd.release.model import Release
+from incrowd.release.tiles import TileRelease
+from incrowd.taxonomy import Attached, Taxonomy, Unlisted
+
+__all__ = ["anonymize", "compare"]
+
+Tree = Taxonomy | str | os.PathLike[str] | None
+
+
+def anonymize(
+    data: object,
+    taxonomy: Tree = None,
+    *,
+    k: int | None = None,
+    goal: str | None = None,
+    method: str | None = None,
+    unit: str | None = None,
+    items: str | None = None,
+    sets: bool = False,
+    seed: int | None = None,
+    unlisted: Unlisted | None = None,
+    distinct: Distinct | None = None,
+    memory: str | int | None = None,
+    progress: Progress | None = None,
+    **parameters: Any,
+) -> Release | TileRelease:
+    """Anonymize data. What is not said is chosen as ``incrowd anonymize`` does, by what the data are.
+
+    Parameters
+    ----------
+    data
+        Whatever :func:`incrowd.read` takes, a log that was read, or transactions.
+    taxonomy
+        A tree over the items, ``"wordnet"``, ``"balanced:5"`` or a file; by default one that suits the items.
+    k
+        How many people must share whatever is published, at least 2 (default 5). Differential privacy has no use for it.
+    goal, method
+        What the release is for: ``"words"`` (the default), ``"queries"`` or ``"people"``; or a name in :data:`incrowd.METHODS`.
+    unit, items, sets
+        What is protected as one, what an item is, and whether an item counts once a record. Transactions have units and items.
+    seed
+        The same seed gives the same bytes. Without it 0, but for mosaic a secret one, which ``release.parameters`` has.
+    unlisted
+        What to do with items that the taxonomy lacks: ``"keep"`` (the default for WordNet), ``"drop"`` or ``"refuse"``. Where
+        differential privacy is promised they are kept: a refusal would tell of the data.
+    distinct
+        What k counts where one person may have several rows: ``"people"`` (the default then) or ``"records"``.
+    memory
+        The most memory that the job may take; three quarters of the machine's if it is not given.
+    progress
+        Called with (rows done, rows in all) by what takes long.
+    **parameters
+        The method's own parameters, as ``publish="bag"``; and `user`, `query`, `time`, `url`: columns, as for :func:`incrowd.read`.
+    """
+    columns = {role: parameters.pop(role) for role in ROLES if role in parameters}
+    how = {"k": k, "goal": goal, "method": method, "seed": seed, "unlisted": unlisted, "distinct": distinct}
+    options = _options(taxonomy, memory, unit=unit, items=items, sets=sets, parameters=parameters, **how)
+    with Clock(_Listener(progress)) as clock:
+        return _released(data, columns, read_choices(options), _tree(taxonomy), clock)
+
+
+def _released(
+    data: object, columns: Mapping[str, str], job: Job, tree: Taxonomy | None, clock: Clock
+) -> Release | TileRelease:
+    """Make the release of a job on data, or on transactions: how these came about is not known, and no part of the release."""
+    progress = clock.listener.reading
+    if columns and isinstance(data, (Log, Transactions)):
+        raise BadInputError(f"these data were read already: drop {option(next(iter(columns)))}")
+    if isinstance(data, Transactions):
+        attached = place_rows(job, _as_given(data, job.options), clock, tree=tree)
+        return run_method(job, attached, progress)
+    with _opened(data, job.options.memory, progress, columns) as log, rejects_named(job, log):
+        job = settled(job, log)
+        rows = build_rows(job, log, clock, events=job.method.needs_events, tree=tree)
+        attached = place_rows(job, rows, clock, tree=tree)
+    return anonymized(job, str(job.items), attached, progress)
+
+
+def compare(
+    data: object,
+    taxonomy: Tree = None,
+    *,
+    methods: str | Sequence[str],
+    k: int | Sequence[int] | None = None,
+    unit: str | None = None,
+    items: str | None = None,
+    sets: bool = False,
+    seed: int | None = None,
+    unlisted: Unlisted | None = None,
+    distinct: Distinct | None = None,
+    memory: str | int | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Run several methods with several k on the same data.
+
+    Parameters
+    ----------
+    data, taxonomy, unit, items, sets, seed, unlisted, distinct, memory
+        As for :func:`incrowd.anonymize`; the methods share them. By default a unit is a user.
+    methods
+        Names of methods; parameters behind a colon, as ``"partition:publish=bag"``, several of them separated by ``;``.
+    k
+        One or several.
+    progress
+        Called with (runs done, runs in all).
+
+    Returns
+    -------
+    Comparison
+        It shows itself as a table; ``write`` makes the page, ``to_pandas`` gives all numbers.
+    """
+    settings = parse_methods(methods if isinstance(methods, str) else ",".join(map(str, methods)))
+    ks = parse_ks(None if k is None else ",".join(map(str, k if isinstance(k, Sequence) else [k])), settings)
+    how = {"sets": sets, "seed": seed, "unlisted": unlisted, "distinct": distinct}
+    options = _options(taxonomy, memory, unit=unit, items=items, **how)
+    job = replace(check_input(options, settings), k=min(ks, default=LEAST_K))
+    with Clock(_Listener(progress)) as clock:
+        attached, source = _placed(data, job, settings, _tree(taxonomy), clock)
+        return compared(job, attached, source, settings, ks, clock=clock)
+
+
+def _placed(
+    data: object, job: Job, settings: Sequence[Setting], tree: Taxonomy | None, clock: Clock
+) -> tuple[Attached, Read]:
+    """Return what several methods work on, and what is said of it."""
+    if isinstance(data, Transactions):
+        rows = _as_given(data, job.options)
+        source = Read("data", _counts_of(rows), rows.kind or "raw")
+    else:
+        with _opened(data, job.options.memory, None) as log, rejects_named(job, log):
+            rows = build_rows(job, log, clock, events=any_needs_events(settings), tree=tree)
+            source = Read(log.name, log.summary, log.kind_of_items(job.items))
+    return place_rows(job, rows, clock, tree=tree), source
+
+
+class _Listener:
+    """Passes the progress of a job on to a function."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+
+    def step(self, name: str) -> None:
+        """Take note that a step begins."""
+
+    def reading(self, done: int, total: int) -> None:
+        """Tell how much is done."""
+        if self._progress:
+            self._progress(done, total)
+
+
+def _options(taxonomy: Tree, memory: str | int | None, *, unit: object = None, **given: Any) -> Options:
+    """Return what was given as the options of a job that reads and writes no file."""
+    return Options(
+        IN_MEMORY,
+        IN_MEMORY,
+        taxonomy=None if taxonomy is None or isinstance(taxonomy, Taxonomy) else _name_of(taxonomy),
+        memory=machine_memory() if memory is None else str(memory),
+        unit=None if unit is None else str(unit),
+        **given,
+    )
+
+
+def _tree(taxonomy: Tree) -> Taxonomy | None:
+    """Return a taxonomy that the caller has."""
+    return taxonomy if isinstance(taxonomy, Taxonomy) else None
+
+
+def _name_of(taxonomy: object) -> str:
+    """Return the name or the file of a taxonomy."""
+    if not isinstance(taxonomy, (str, os.PathLike)):
+        raise BadInputError(
+            f"taxonomy must be a Taxonomy, wordnet, balanced:F or a file (got {type(taxonomy).__name__})"
+        )
+    return os.fspath(taxonomy)
+
+
+def _opened(
+    data: object, memory: str, progress: Progress | None, columns: Mapping[str, Any] | None = None
+) -> AbstractContextManager[Log]:
+    """Return a log that is closed when it was read here; one that the caller has stays open."""
+    if isinstance(data, Log):
+        return nullcontext(data)
+    return read(data, memory=memory, progress=progress, **(columns or {}))
+
+
+def _as_given(data: Transactions, options: Options) -> Transactions:
+    """Return transactions as sets where that is wanted; refuse to choose again what they have."""
+    for name, value in (("unit", options.unit), ("items", options.items)):
+        if value is not None:
+            raise BadInputError(
+                f"transactions have their {name} already: drop {option(name)}, or give the log"
+            )
+    return data.as_sets() if options.sets else data
+
+
+def _counts_of(data: Transactions) -> Mapping[str, int]:
+    """Return the counts of transactions under the names of a log's summary."""
+    return {
+        "units": len(data),
+        "items": len(data.vocabulary),
+        "occurrences": data.occurrences,
+        "empty": data.empty_rows,
+    }
