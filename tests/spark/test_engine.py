@@ -290,7 +290,7 @@ def test_files_are_read_as_one_log_and_rejects_name_their_file(spark, log, tmp_p
     said = [json.loads(line) for line in Path(found["rejected"]["file"]).read_text().splitlines()]
     places = [(Path(one["file"]).name, one["line"]) for one in said]
     assert places == [("a.tsv", 101), ("a.tsv", 102), ("a.tsv", 103), ("a.tsv", 104), ("b.tsv", 503)]
-    assert read_lines(spark, str(tmp_path / "parts")).count() == found["input"]["lines"]
+    assert read_lines(spark, [str(tmp_path / "parts")]).count() == found["input"]["lines"]
 
 
 @pytest.mark.usefixtures("spark")
