@@ -56,7 +56,7 @@ def test_parquet_without_rows(tmp_path):
 
 def test_missing_file_and_directory(tmp_path):
     assert "does not exist" in message(tmp_path / "nowhere")
-    assert "not a regular file" in message(tmp_path)
+    assert "directory without a file" in message(tmp_path)
 
 
 def test_unreadable_file():

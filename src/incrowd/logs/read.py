@@ -81,7 +81,7 @@ def read_log(
     """
     return read_parts(
         path,
-        read_form(locals()),
+        read_form(locals()),  # whose parameters have the names that it takes
         memory=memory,
         keep_rejected=keep_rejected,
         progress=progress,
