@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from incrowd.errors import BadInputError
 
-__all__ = ["Inputs", "PartFile", "find_parts", "listed", "name_of"]
+__all__ = ["Inputs", "PartFile", "check_no_spreadsheet", "find_parts", "listed", "name_of"]
 
 Inputs = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """One path, or several: files, folders, patterns as ``logs/*.gz``, or .zip archives."""
@@ -51,6 +51,12 @@ def name_of(given: Inputs, parts: Sequence[PartFile]) -> str:
         return parts[0].name
     paths = listed(given)
     return Path(paths[0]).absolute().name if len(paths) == 1 else f"{len(parts):,} files"
+
+
+def check_no_spreadsheet(text: str) -> None:
+    """Refuse a path that ends as those of spreadsheets do."""
+    if text.lower().endswith(_SPREADSHEETS):
+        raise _spreadsheet(Path(text))
 
 
 def _check_address(text: str) -> None:
@@ -103,8 +109,7 @@ def _of_pattern(pattern: str) -> Iterator[PartFile]:
 
 def _of_file(path: Path) -> Iterator[PartFile]:
     """Yield a file itself, or the files in it if it is an archive."""
-    if path.suffix.lower() in _SPREADSHEETS:
-        raise _spreadsheet(path)
+    check_no_spreadsheet(path.name)
     if not path.is_file() or not _first_bytes(path).startswith(_ZIP_MAGICS):
         yield PartFile(path)
         return

@@ -22,7 +22,7 @@ from incrowd.jobs.series import in_series
 from incrowd.jobs.spec import Job, Options, method_for, read_job, settled
 from incrowd.kernels.arrays import tree_arrays
 from incrowd.logs import Inputs, Unit, parse_unit
-from incrowd.logs.files import listed
+from incrowd.logs.files import check_no_spreadsheet, listed
 from incrowd.logs.formats.encoding import UTF8, find_encoding
 from incrowd.release.publication import Publication
 from incrowd.spark.collected import collect_units
@@ -38,7 +38,6 @@ from incrowd.taxonomy import Attached, Taxonomy
 
 __all__ = ["METHODS", "ON_DRIVER", "run_spark_job"]
 
-LOCAL_SUFFIXES = (".zip", ".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 SHARD_SETTING = "spark.incrowd.shard"
 METHODS: Mapping[str, Callable[..., DataFrame]] = {"flock": flock_on_spark, "partition": partition_on_spark}
 """Methods that group on the cluster."""
@@ -102,9 +101,9 @@ def _check(options: Options, sources: Sequence[str]) -> None:
         f"--series with method {name}": on_cluster and options.series is not None,
         f"--private-report with method {name}": on_cluster and options.private_report is not None,
     }
-    local |= {
-        f"input {source}": source == "-" or source.lower().endswith(LOCAL_SUFFIXES) for source in sources
-    }
+    local |= {f"input {source}": source == "-" or source.lower().endswith(".zip") for source in sources}
+    for source in sources:
+        check_no_spreadsheet(source)
     for what, is_local in local.items():
         if is_local:
             raise BadInputError(f"{what} is for the local engine only: use --engine local")

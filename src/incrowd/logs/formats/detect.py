@@ -41,6 +41,7 @@ _BY_POSITION = ("aol", "excite", "sogou")
 _ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*")
 _EXCITE_TIME = re.compile(r"\d{12}")
 _LINES_TO_LOOK_AT = 50
+_STEADY_DELIMITERS = "\t,;|"
 _CSV_DELIMITERS = ",;\t|"
 _RECOGNISED_DELIMITERS = _CSV_DELIMITERS[
     :-1
@@ -148,12 +149,24 @@ def _delimited_layout(source: Source, format_name: str, lines: list[str], form: 
     names = _csv_header(lines, delimiter) if quoted else lines[0].split(delimiter)
     if not recognisable(names, form.columns):
         source.check_encoding()  # names in another encoding would not be found
-        if form.columns and are_numbers(form.columns):
-            positions = numbered_columns(form.columns, len(names), file=source.name)
-            header = all(is_usual_name(names[position].strip()) for position in positions.values())
-            return Layout(format_name, positions, len(names), delimiter, quoted=quoted, header=header)
+        if are_numbers(form.columns):
+            return _numbered_layout(source, format_name, lines, form)
     positions = find_columns(names, form.columns, file=source.name)
     return Layout(format_name, positions, len(names), delimiter, quoted=quoted, header=True)
+
+
+def _numbered_layout(source: Source, format_name: str, lines: list[str], form: InputForm) -> Layout:
+    """Return the layout of a file whose columns are chosen by number; usual names in them are a header."""
+    quoted = format_name == "csv"
+    delimiter = form.delimiter or (_steady_delimiter(lines) if quoted else "\t")
+    if delimiter is None:
+        raise BadInputError(
+            f"no character separates as many fields in each of the first lines of {source.name}: name it (--delimiter)"
+        )
+    cells = _csv_header(lines, delimiter) if quoted else lines[0].split(delimiter)
+    positions = numbered_columns(form.columns or {}, len(cells), file=source.name)
+    header = all(is_usual_name(cells[position].strip()) for position in positions.values())
+    return Layout(format_name, positions, len(cells), delimiter, quoted=quoted, header=header)
 
 
 def _json_keys(source: Source, format_name: str) -> list[str]:
@@ -186,18 +199,18 @@ def _recognise(source: Source, form: InputForm) -> str:
     suffix = next((suffix for suffix in reversed(source.suffixes) if suffix not in (".gz", ".zst")), "")
     delimiter = _csv_delimiter(lines[0], _RECOGNISED_DELIMITERS)
     named = recognisable(_csv_header(lines, delimiter), columns)  # whether the first line is a header
-    numbered = are_numbers(columns) and delimiter in lines[0]
+    steady = _steady_delimiter(lines) if are_numbers(columns) and not named else None
     bare = not named and not columns
     looks_like = {
         "jsonl": lines[0].lstrip().startswith("{"),
         "json": looks_like_array(source.head),
-        "apache": is_access_row(lines[0]),
+        "apache": 2 * sum(map(is_access_row, lines)) > len(lines),
         # By position, only if the first line is such a row: else it may name other columns in that order.
         "aol": not columns and (_is_aol_header(lines[0]) or (bare and _is_aol_row(lines[0]))),
         "excite": bare and _is_excite_row(lines[0]),
         "sogou": bare and is_sogou_row(lines[0]),
-        "csv": suffix == ".csv" or ((named or numbered) and delimiter != "\t"),
-        "tsv": suffix in (".tsv", ".tab") or named or numbered,
+        "csv": suffix == ".csv" or (named and delimiter != "\t") or steady not in (None, "\t"),
+        "tsv": suffix in (".tsv", ".tab") or named or steady == "\t",
         "dat": looks_like_baskets(lines, suffix) and not looks_like_pairs(_head_lines(source)),
     }
     found = next((name for name, so in looks_like.items() if so), None)
@@ -245,6 +258,18 @@ def _is_excite_row(line: str) -> bool:
 
 def _csv_delimiter(line: str, delimiters: str = _CSV_DELIMITERS) -> str:
     return next((delimiter for delimiter in delimiters if delimiter in line), ",")
+
+
+def _steady_delimiter(lines: list[str]) -> str | None:
+    """Return what separates as many fields in each of some lines: where no header says so, one line proves nothing."""
+    for delimiter in _STEADY_DELIMITERS:
+        try:
+            widths = {len(row) for row in csv.reader([line + "\n" for line in lines], delimiter=delimiter)}
+        except csv.Error:
+            continue
+        if len(widths) == 1 and widths != {1}:
+            return delimiter
+    return None
 
 
 def _csv_header(lines: list[str], delimiter: str) -> list[str]:

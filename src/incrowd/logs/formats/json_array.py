@@ -105,7 +105,7 @@ def _cut(data: bytes) -> tuple[list[bytes], bytes]:
     closes = ((signs == ord("}")) | (signs == ord("]"))) & ~inside
     depth = np.cumsum(opens.astype(np.int8) - closes.astype(np.int8), dtype=np.int32)
     ends = np.flatnonzero((signs == ord("}")) & closes & (depth == 1)) + 1
-    starts = np.concatenate(([1], ends[:-1]))
+    starts = np.concatenate(([1], ends))[: len(ends)]
     objects = [
         data[start:end].lstrip(_BETWEEN) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
     ]

@@ -82,8 +82,8 @@ def which_comes_first(columns: Iterable[pa.StringArray]) -> str | None:
 
 def _best_style(texts: pa.StringArray) -> str | None:
     """Return the style in which most of the times can be read, the usual one if none; None if month and day may be either."""
-    are_days = len(texts) and pc.all(pc.match_substring_regex(texts, _EIGHT_DIGITS)).as_py()
-    if are_days and _count_read(Times(DIGITS), texts) == len(texts):
+    days = texts.filter(pc.match_substring_regex(texts, _EIGHT_DIGITS))
+    if len(days) and _count_read(Times(DIGITS), days) == len(days) == _count_read(Times(WRITTEN), texts):
         return DIGITS
     found = {style: _count_read(Times(style), texts) for style in STYLES if style != EXCITE}
     best = max(found, key=found.__getitem__)  # the first of several
