@@ -197,6 +197,12 @@ REFUSED = {
     "month or day": ({"a.csv": table(",", "03/04/2006")}, ["a.csv"], "month or with the day: say which (--time-format"),
     "time of day without a day": ({"a.csv": table(",", "10:00:00")}, ["a.csv"], "(--day 2006-03-31)"),
     "a day that is not needed": ({"a.csv": LOG}, ["a.csv", "--day", "2006-03-31"], "drop --day"),
+    "a day of a log that has dates": (
+        {"a.log": "mirabel\t970916001949\tx\n"},
+        ["a.log", "--day", "2006-03-31"],
+        "drop --day",
+    ),
+    "nothing as a delimiter": ({"a.csv": LOG}, ["a.csv", "--delimiter", ""], "must be one ASCII character"),
     "a day that is none": ({"a.csv": LOG}, ["a.csv", "--day", "2006-02-31"], "--day must be a date"),
     "a time format without times": (
         {"a.csv": "user,query\nmirabel,x\n"},

@@ -26,6 +26,8 @@ NOON = datetime(2006, 3, 31, 12, 0, 5, tzinfo=UTC)
         ("1143806405", "written", NOON),
         ("1143806405.25", "written", NOON),
         ("1143806405999", "milliseconds", NOON),
+        ("874369189000", "milliseconds", datetime(1997, 9, 16, 0, 19, 49, tzinfo=UTC)),
+        ("060331120005", "excite", NOON),
         ("20060331120005", "digits", NOON),
         ("20060331", "digits", NOON.replace(hour=0, second=0)),
         ("3/31/2006 12:00:05 PM", "month first", NOON),

@@ -183,7 +183,7 @@ def audit(
 
     With --original and --private-map, each published record is compared with its owner's, people are counted, and the
     figures are measured again. With --private-map alone, people are counted as the map names them, which proves nothing.
-    How the original is written, the private map says; who does not trust it says so with --columns and the like.
+    The private map says how the original is written; --columns and the like confirm or correct it.
 
     Exit code 0: no check failed; 1: a check failed, or nothing is promised, or the claim is differential privacy, which
     no file can prove.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from incrowd.logs.formats.columns import parse_columns
 from incrowd.logs.formats.encoding import find_encoding
 from incrowd.logs.formats.times import check_time_format, parse_day
 
-__all__ = ["AS_IT_LOOKS", "FORMATS", "InputForm", "read_form"]
+__all__ = ["FORMATS", "InputForm", "read_form"]
 
 FORMATS = ("aol", "excite", "sogou", "apache", "csv", "tsv", "jsonl", "json", "parquet", "dat")
 DELIMITED = ("csv", "tsv")
@@ -54,28 +54,24 @@ class InputForm:
             raise BadInputError("format dat holds baskets, which have no times: drop --time-format and --day")
 
 
-AS_IT_LOOKS = InputForm()
-
-
 def read_form(said: Mapping[str, Any]) -> InputForm:
-    """Check what is said of an input: values by the names of `InputForm`; what is missing, None or empty is not said.
+    """Check what is said of an input: values by the names of `InputForm`; what is missing or None is not said.
 
     Columns may be text, as ``user=uid,query=words``; a delimiter may be a name, as ``tab``.
     """
-    given = {name: said.get(name) or None for name in InputForm.__dataclass_fields__}
-    known = ("auto", *FORMATS)
-    format_name = check_choice("format", given["format"] or "auto", known)
-    columns, day = given["columns"], given["day"]
-    if day is not None:
-        parse_day(day)
-    return InputForm(
-        format_name,
-        parse_columns(columns) if isinstance(columns, str) else columns,
-        None if given["encoding"] is None else find_encoding(given["encoding"]),
-        None if given["delimiter"] is None else _delimiter(given["delimiter"]),
-        None if given["time_format"] is None else check_time_format(given["time_format"]),
-        day,
-    )
+    given = {name: check(said[name]) for name, check in _CHECKS.items() if said.get(name) is not None}
+    return InputForm(**given)
+
+
+def _columns(said: str | Mapping[str, str | int]) -> dict[str, str] | None:
+    if isinstance(said, str):
+        return parse_columns(said) if said else None  # as private maps have it
+    return {role: str(name) for role, name in said.items()}
+
+
+def _day(text: str) -> str:
+    parse_day(text)
+    return text
 
 
 def _delimiter(text: str) -> str:
@@ -86,3 +82,13 @@ def _delimiter(text: str) -> str:
             f"--delimiter must be one ASCII character, or tab, comma, semicolon, pipe or space (got '{text}')"
         )
     return found
+
+
+_CHECKS: dict[str, Callable[[Any], Any]] = {
+    "format": lambda name: check_choice("format", name, ("auto", *FORMATS)),
+    "columns": _columns,
+    "encoding": find_encoding,
+    "delimiter": _delimiter,
+    "time_format": check_time_format,
+    "day": _day,
+}

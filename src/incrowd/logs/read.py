@@ -33,7 +33,7 @@ def read_log(
     path: Inputs,
     *,
     format: str = "auto",  # noqa: A002 (the name that people expect)
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | int] | None = None,
     encoding: str | None = None,
     delimiter: str | None = None,
     time_format: str | None = None,
@@ -55,7 +55,7 @@ def read_log(
         or ``"auto"``.
     columns
         The names of the columns that are the ``user``, ``query``, ``time`` and ``url``, where they are not
-        the usual ones; or their numbers, as ``{"user": "1", "query": "2"}``, where the file has no names.
+        the usual ones; or their numbers, as ``{"user": 1, "query": 2}``, where the file has no names.
     encoding
         What the text is written in, as ``"gbk"``; UTF-8 if it is not given. Bytes that are not in it are replaced and counted; if they
         are more than 0.1 % of all, the file is refused, with the encodings that it may be in.

@@ -49,12 +49,13 @@ def with_times(parts: Sequence[Part], form: InputForm, *, look_further: bool = T
     BadInputError
         It stays open, or is not known; the message says what to give.
     """
-    if not parts[0].layout.has_times or parts[0].layout.times.style == EXCITE:
+    first, said = parts[0].layout, form.time_format or form.day
+    if not first.has_times or (first.times.style == EXCITE and not said):
         return list(parts)
     samples = {part.source.name: _first_times(part) for part in parts}
     texts = {name: sample for name, sample in samples.items() if isinstance(sample, pa.StringArray)}
     if not texts:
-        if form.time_format or form.day:
+        if said:
             raise BadInputError(
                 f"the times of {parts[0].source.name} are times already: drop --time-format and --day"
             )

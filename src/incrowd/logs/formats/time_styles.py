@@ -12,7 +12,6 @@ from incrowd.logs.formats.columns import shape_of
 from incrowd.logs.formats.times import (
     DAY_FIRST,
     DIGITS,
-    EXCITE,
     MONTH_FIRST,
     STYLES,
     WRITTEN,
@@ -85,7 +84,7 @@ def _best_style(texts: pa.StringArray) -> str | None:
     days = texts.filter(pc.match_substring_regex(texts, _EIGHT_DIGITS))
     if len(days) and _count_read(Times(DIGITS), days) == len(days) == _count_read(Times(WRITTEN), texts):
         return DIGITS
-    found = {style: _count_read(Times(style), texts) for style in STYLES if style != EXCITE}
+    found = {style: _count_read(Times(style), texts) for style in STYLES}
     best = max(found, key=found.__getitem__)  # the first of several
     if best in (MONTH_FIRST, DAY_FIRST) and found[MONTH_FIRST] == found[DAY_FIRST]:
         return None
