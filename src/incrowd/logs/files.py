@@ -7,14 +7,13 @@ import os
 import re
 import stat
 import zipfile
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from incrowd.errors import BadInputError
 
-__all__ = ["Inputs", "PartFile", "check_no_spreadsheet", "find_parts", "listed", "name_of"]
+__all__ = ["Inputs", "PartFile", "check_no_spreadsheet", "find_parts", "listed", "name_of", "short_names"]
 
 Inputs = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """One path, or several: files, folders, patterns as ``logs/*.gz``, or .zip archives."""
@@ -57,6 +56,16 @@ def check_no_spreadsheet(text: str) -> None:
     """Refuse a path that ends as those of spreadsheets do."""
     if text.lower().endswith(_SPREADSHEETS):
         raise _spreadsheet(Path(text))
+
+
+def short_names(paths: Sequence[str]) -> list[str]:
+    """Return as much of the ends of some paths as tells them apart, wherever they are read from."""
+    split = [path.split("/") for path in paths]
+    for depth in range(1, max(map(len, split)) + 1):
+        names = ["/".join(path[-depth:]) for path in split]
+        if len(set(names)) == len(names):
+            return names
+    return list(paths)
 
 
 def _check_address(text: str) -> None:
@@ -169,13 +178,12 @@ def _check_once(parts: Sequence[PartFile]) -> None:
 
 
 def _named(parts: Sequence[PartFile]) -> list[PartFile]:
-    """Call each part by the end of its path: as much of it as tells the parts apart, wherever they are read from."""
-    paths = [part.path.absolute().parts for part in parts]
-    for depth in range(1, max(map(len, paths)) + 1):
-        names = [
-            "/".join(path[-depth:]) + (f":{part.member}" if part.member else "")
-            for path, part in zip(paths, parts, strict=True)
-        ]
-        if max(Counter(names).values()) == 1:
-            break
-    return [part._replace(name=name) for part, name in zip(parts, names, strict=True)]
+    """Call each part by the end of its path, and within an archive by its name there."""
+    files = list(dict.fromkeys(part.path.absolute().as_posix() for part in parts))
+    short = dict(zip(files, short_names(files), strict=True))
+    return [
+        part._replace(
+            name=short[part.path.absolute().as_posix()] + (f":{part.member}" if part.member else "")
+        )
+        for part in parts
+    ]

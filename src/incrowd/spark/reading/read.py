@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +11,7 @@ from urllib.parse import unquote
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from incrowd.logs.files import short_names
 from incrowd.logs.form import InputForm
 from incrowd.logs.input import Input, check_has_rows
 from incrowd.spark.reading.events import parse
@@ -51,7 +51,7 @@ class Reading(Input):
     def rejected_rows(self) -> Iterator[dict[str, Any]]:
         """Yield the rejected lines, ordered by file and line; the file is named where there are several."""
         wanted = self.parsed.where(f.col("reason").isNotNull()).select("file", "line", "reason", "text")
-        names = [unquote(re.sub("^file:", "", file)) for file in self.found.files]
+        names = short_names([unquote(file) for file in self.found.files])
         for row in wanted.orderBy("file", "line", "reason").toLocalIterator():
             yield {**row.asDict(), "file": names[row["file"]] if len(names) > 1 else None}
 
