@@ -126,3 +126,18 @@ def test_damage_is_told_with_the_line_that_was_reached(tmp_path):
         pytest.raises(BadInputError, match=r"x\.gz is damaged or cut short after line \d+,"),
     ):
         stream.read(10_000_000, line=4_000)
+
+
+def test_parts_are_in_one_encoding_though_one_of_them_is_ascii(tmp_path):
+    row = "20060331235959\t57375476989{}\t{}\t1\t1\thttp://x.cn/\n"
+    write(tmp_path / "a", row.format("a", "dog"))
+    write(tmp_path / "b", row.format("b", "食物").encode("gbk"))
+    with read_log(tmp_path) as log:
+        assert log.encoding == "gb18030"
+        assert {row["query"] for row in log.store.table("SELECT query FROM events").to_pylist()} == {
+            "dog",
+            "食物",
+        }
+    write(tmp_path / "a", row.format("a", "食物食物食物食物"))
+    with pytest.raises(BadInputError, match="a is UTF-8, not gb18030"):
+        read_log(tmp_path)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.types import Ints64, Progress
-from incrowd.logs.files import Inputs, find_parts, name_of
+from incrowd.logs.files import Inputs, PartFile, find_parts, name_of
 from incrowd.logs.form import InputForm, read_form
 from incrowd.logs.formats.baskets import split_baskets
 from incrowd.logs.formats.blocks import BLOCK_BYTES, Block
 from incrowd.logs.formats.detect import choose_format
-from incrowd.logs.formats.encoding import DecodedStream
+from incrowd.logs.formats.encoding import UTF8, DecodedStream
 from incrowd.logs.formats.parquet import read_parquet
 from incrowd.logs.formats.parts import Part, open_parts
 from incrowd.logs.formats.rows import Rows, accept
@@ -100,8 +100,7 @@ def read_parts(
 ) -> Log:
     """Read an input as `read_log` does, with what is said of it as one value."""
     files = find_parts(given)
-    sources = [Source(file.path, form.encoding, member=file.member, name=file.name) for file in files]
-    parts = open_parts(sources, form)
+    parts = open_parts(_open_sources(files, form.encoding), form)
     store = Store(memory)
     try:
         rejects = Rejects(store, keep_text=keep_rejected)
@@ -138,11 +137,19 @@ def read_baskets(
     )
 
 
+def _open_sources(files: Sequence[PartFile], encoding: str | None) -> list[Source]:
+    """Open the files of an input, all in one encoding: one that is ASCII so far may be in that of the others."""
+    sources = [Source(file.path, encoding, member=file.member, name=file.name) for file in files]
+    others = {source.encoding for source in sources} - {UTF8}
+    if not others or all(source.encoding in others for source in sources):
+        return sources
+    return _open_sources(files, others.pop())
+
+
 def format_of(given: Inputs, form: InputForm | None = None) -> str:
     """Return the format as which an input would be read, by the first bytes of its first file."""
     form = form or InputForm()
-    first = find_parts(given)[0]
-    return choose_format(Source(first.path, form.encoding, member=first.member, name=first.name), form)
+    return choose_format(_open_sources(find_parts(given)[:1], form.encoding)[0], form)
 
 
 class _Reader:

@@ -38,6 +38,11 @@ __all__ = [
 _EPOCH = r"^[0-9]{1,11}$"
 _EPOCH_WITH_FRACTION = re.compile(r"[-+]?\d{1,11}(\.\d*)?", re.ASCII)
 _ISO = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d.*)?", re.ASCII)
+_ISO_KINDS = (
+    pa.timestamp("s"),
+    pa.timestamp("us"),
+    pa.timestamp("us", "UTC"),
+)  # plain, with fractions, with zones
 _YEAR_ONE = -62_135_596_800
 _LEAST, _BEYOND = (
     (1, 1, 1, 0, 0, 0),
@@ -112,11 +117,15 @@ def written_times(texts: pa.StringArray) -> pa.Int64Array:
     texts = pc.ascii_trim_whitespace(texts)
     if pc.all(pc.match_substring_regex(texts, _EPOCH), min_count=0).as_py():
         return pc.cast(texts, pa.int64())
-    try:
-        seconds = pc.cast(pc.cast(texts, pa.timestamp("s")), pa.int64())
-    except pa.ArrowInvalid:
-        return _mixed(texts)
-    return seconds if pc.min(seconds).as_py() >= _YEAR_ONE else _mixed(texts)
+    for kind in _ISO_KINDS:
+        try:
+            moments = pc.cast(texts, kind)
+        except pa.ArrowInvalid:
+            continue
+        units = np.array(moments.cast(pa.int64()), dtype=np.int64)
+        seconds = pa.array(units if kind.unit == "s" else units // 1_000_000)
+        return seconds if pc.min(seconds).as_py() >= _YEAR_ONE else _mixed(texts)
+    return _mixed(texts)
 
 
 def excite_times(texts: pa.StringArray) -> pa.Int64Array:
