@@ -117,15 +117,21 @@ def written_times(texts: pa.StringArray) -> pa.Int64Array:
     texts = pc.ascii_trim_whitespace(texts)
     if pc.all(pc.match_substring_regex(texts, _EPOCH), min_count=0).as_py():
         return pc.cast(texts, pa.int64())
-    for kind in _ISO_KINDS:
-        try:
-            moments = pc.cast(texts, kind)
-        except pa.ArrowInvalid:
-            continue
-        units = np.array(moments.cast(pa.int64()), dtype=np.int64)
-        seconds = pa.array(units if kind.unit == "s" else units // 1_000_000)
-        return seconds if pc.min(seconds).as_py() >= _YEAR_ONE else _mixed(texts)
-    return _mixed(texts)
+    # A cast that fails takes long, so the first text says which one to try.
+    kind = next((kind for kind in _ISO_KINDS if _cast(texts[:1], kind) is not None), None)
+    moments = None if kind is None else _cast(texts, kind)
+    if kind is None or moments is None:
+        return _mixed(texts)
+    units = np.array(moments.cast(pa.int64()), dtype=np.int64)
+    seconds = pa.array(units if kind.unit == "s" else units // 1_000_000)
+    return seconds if pc.min(seconds).as_py() >= _YEAR_ONE else _mixed(texts)
+
+
+def _cast(texts: pa.StringArray, kind: pa.TimestampType) -> pa.TimestampArray | None:
+    try:
+        return pc.cast(texts, kind)
+    except pa.ArrowInvalid:
+        return None
 
 
 def excite_times(texts: pa.StringArray) -> pa.Int64Array:
