@@ -68,6 +68,11 @@ WORKS = {
         ["--columns", "user=1,query=2,time=3"],
         "tsv",
     ),
+    "columns by number, and commas in queries": (
+        {"log.txt": table("\t", ISO, "").replace("dog food", "dog, food")},
+        ["--columns", "user=1,query=2,time=3"],
+        "tsv",
+    ),
     "columns by number of csv, which has a header": (
         {"log.csv": table(",", ISO)},
         ["--columns", "user=1,query=2,time=3"],
@@ -155,7 +160,16 @@ def test_inputs_that_can_be_read(tmp_path, name):
         assert (log.format, dict(log.rejected)) == (format_name, {})
     assert len({event["user"] for event in events}) == len(USERS)
     queries = {event["query"] for event in events}
-    assert queries <= {"dog food", "dog 食物", "dög", "/dog food", "/dög", "搜索 食物", 'dog "food" {['}
+    assert queries <= {
+        "dog food",
+        "dog, food",
+        "dog 食物",
+        "dög",
+        "/dog food",
+        "/dög",
+        "搜索 食物",
+        'dog "food" {[',
+    }
     assert len(queries) == 1
     assert SECONDS - 86_399 <= max(event["time"] for event in events) <= SECONDS
 

@@ -14,6 +14,7 @@ from incrowd.core.claims import Distinct, Kind, check_k
 from incrowd.errors import BadInputError, check_choice
 from incrowd.jobs.anonymize import SEED_BITS, check_distinct, choose_seed
 from incrowd.logs import ITEMS, InputForm, Inputs, Unit, format_of, parse_unit, read_form
+from incrowd.logs.files import find_parts, name_of
 from incrowd.logs.input import Input
 from incrowd.methods.registry import GOALS, METHODS, Method, method_named
 from incrowd.release.files.exports import check_forms
@@ -273,7 +274,8 @@ def _items_for(options: Options, form: InputForm, methods: Iterable[Method]) -> 
     if options.sets:
         raise BadInputError(f"{need} queries as often as they were typed: drop --sets")
     if format_of(options.input, form) == "dat":
-        raise BadInputError(f"{need} a query log, and the input holds baskets: choose another method")
+        name = name_of(options.input, find_parts(options.input))
+        raise BadInputError(f"{need} a query log, and {name} holds baskets: choose another method")
     if options.items not in (None, "concepts"):
         rest = (
             "(all then need --items concepts), or leave it out"
