@@ -82,8 +82,11 @@ def which_comes_first(columns: Iterable[pa.StringArray]) -> str | None:
 def _best_style(texts: pa.StringArray) -> str | None:
     """Return the style in which most of the times can be read, the usual one if none; None if month and day may be either."""
     days = texts.filter(pc.match_substring_regex(texts, _EIGHT_DIGITS))
-    if len(days) and _count_read(Times(DIGITS), days) == len(days) == _count_read(Times(WRITTEN), texts):
+    usual = _count_read(Times(WRITTEN), texts)
+    if len(days) and _count_read(Times(DIGITS), days) == len(days) == usual:
         return DIGITS
+    if usual == len(texts):  # looking further would only take time
+        return WRITTEN
     found = {style: _count_read(Times(style), texts) for style in STYLES}
     best = max(found, key=found.__getitem__)  # the first of several
     if best in (MONTH_FIRST, DAY_FIRST) and found[MONTH_FIRST] == found[DAY_FIRST]:
