@@ -206,7 +206,7 @@ def test_sessions_give_the_same_release_and_k_counts_people(sessions, tmp_path):
     assert found["account"][-1].startswith("Merged ")
     assert read_map(tmp_path / "spark/map") == read_map(tmp_path / "local/map")
     out, private_map = tmp_path / "spark/out", tmp_path / "spark/map"
-    held = {"original": sessions, "private_map": private_map, "columns": None, "taxonomy": None}
+    held = {"original": sessions, "private_map": private_map, "taxonomy": None}
     assert audit_release(out, **held, memory="1GB", listener=Quiet()).confirmed
 
 
@@ -290,7 +290,65 @@ def test_files_are_read_as_one_log_and_rejects_name_their_file(spark, log, tmp_p
     said = [json.loads(line) for line in Path(found["rejected"]["file"]).read_text().splitlines()]
     places = [(Path(one["file"]).name, one["line"]) for one in said]
     assert places == [("a.tsv", 101), ("a.tsv", 102), ("a.tsv", 103), ("a.tsv", 104), ("b.tsv", 503)]
-    assert read_lines(spark, str(tmp_path / "parts")).count() == found["input"]["lines"]
+    assert read_lines(spark, [str(tmp_path / "parts")]).count() == found["input"]["lines"]
+
+
+def parts_of(folder, times, sep="|", users=30):
+    """Write two files without a header, each with a line that has too few fields."""
+    folder.mkdir()
+    for number, name in enumerate(("a.txt", "b.txt")):
+        rows = [f"u{user}{sep}car dog {user % 3}{sep}{times[number]}\n" for user in range(users)]
+        (folder / name).write_text("".join([*rows, "x\n"]), encoding="utf-8")
+    return [folder / "a.txt", folder / "b.txt"]
+
+
+@pytest.mark.usefixtures("spark")
+def test_what_is_said_of_the_input_holds_on_the_cluster_too(tmp_path):
+    paths = parts_of(tmp_path / "logs", ["31-03-2006 10:00", "31-03-2006 10:31"])
+    options = {"delimiter": "pipe", "columns": "user=1,query=2,time=3", "time_format": "%d-%m-%Y %H:%M"}
+    found, _ = on_both(paths, tmp_path, items="terms", taxonomy="balanced:2", unit="session:30m", **options)
+    assert found["records_in"] == 60
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("times", "line"),
+    [
+        (["03/04/2006", "03/04/2006"], "may begin with the month or with the day"),
+        (["2006-03-31", "31.03.2006"], "not written in one way"),
+        (["10:00", "10:00"], "--day 2006-03-31"),
+    ],
+)
+def test_times_that_cannot_be_told_are_refused(tmp_path, times, line):
+    paths = parts_of(tmp_path / "logs", times)
+    job = Options(paths, tmp_path / "out", 2, "partition", delimiter="|", columns="user=1,query=2,time=3")
+    with pytest.raises(BadInputError, match=line):
+        run_spark_job(job, Quiet())
+    assert [path.name for path in tmp_path.iterdir()] == ["logs"]
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (b'[{"user": "u", "query": "q"}]', "is a JSON array: write one object a line"),
+        (
+            "20060331235959\t57375476989eea\t搜索食物\t1\t1\tx\n".encode("gbk"),
+            "is in gb18030: convert it to UTF-8",
+        ),
+    ],
+)
+def test_a_file_that_only_the_local_engine_reads(tmp_path, content, line):
+    (tmp_path / "log").write_bytes(content)
+    with pytest.raises(BadInputError, match=line):
+        run_spark_job(Options(tmp_path / "log", tmp_path / "out", 2, "partition"), Quiet())
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_file_that_comes_by_two_paths(tmp_path):
+    paths = parts_of(tmp_path / "logs", ["1", "2"])
+    with pytest.raises(BadInputError, match=r"a\.txt is given twice"):
+        run_spark_job(Options([tmp_path / "logs", paths[0]], tmp_path / "out", 2, "partition"), Quiet())
 
 
 @pytest.mark.usefixtures("spark")
@@ -329,6 +387,11 @@ def test_without_its_private_map_nothing_is_published_and_what_lies_between_step
     [
         ({"method": "clump"}, "method clump is for the local engine only"),
         ({"encoding": "gbk"}, "--encoding gbk is for the local engine only"),
+        ({"format": "json"}, "--format json is for the local engine only"),
+        ({"input": ["a.tsv", "-"]}, "input - is for the local engine only"),
+        ({"input": ["a.tsv", "b.ZIP"]}, "input b.ZIP is for the local engine only"),
+        ({"input": "a.xlsx"}, "a.xlsx is a spreadsheet: save it as CSV"),
+        ({"delimiter": "||"}, "--delimiter must be one ASCII character"),
         ({"unit": "day"}, "--unit day is for the local engine only"),
         ({"private_report": Path("private.html")}, "--private-report with method partition is for the local"),
         ({"series": Path("ledger")}, "--series with method partition is for the local engine only"),
@@ -338,9 +401,9 @@ def test_without_its_private_map_nothing_is_published_and_what_lies_between_step
 )
 def test_what_is_local_only_is_refused_before_anything_starts(tmp_path, monkeypatch, options, line):
     monkeypatch.chdir(tmp_path)
-    options = {"k": 4, "method": "partition", **options}
+    options = {"input": tmp_path / "log", "k": 4, "method": "partition", **options}
     with pytest.raises(BadInputError, match=line):
-        run_spark_job(Options(tmp_path / "log", tmp_path / "out", **options), Quiet())
+        run_spark_job(Options(out=tmp_path / "out", **options), Quiet())
     assert list(tmp_path.iterdir()) == []  # no ledger either
 
 

@@ -50,7 +50,7 @@ def log(tmp_path_factory):
 def is_proven(where, original):
     """Tell whether the originals and the private map prove what Spark has published."""
     out, private_map = where / "spark/out", where / "spark/map"
-    held = {"original": original, "private_map": private_map, "taxonomy": None, "columns": None}
+    held = {"original": original, "private_map": private_map, "taxonomy": None}
     return audit_release(out, **held, memory="1GB", listener=Quiet()).confirmed
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,8 @@ from incrowd.cli.options import (
     FILE,
     INPUT,
     comma_list,
-    existing_input,
+    form_options,
+    given_inputs,
     input_options,
     json_option,
     print_json,
@@ -34,7 +36,7 @@ DEMO_USERS = 2_000
 
 
 @click.command(short_help="Make an audited release of a log or basket file.")
-@click.argument("input", cls=InputArgument, type=INPUT)
+@click.argument("input", cls=InputArgument, type=INPUT, nargs=-1, required=True, metavar="INPUT...")
 @click.option("--out", type=FILE, help="Directory to create for the release; only --dry-run needs none.")
 @config_option
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and write nothing. INPUT is read.")
@@ -83,7 +85,7 @@ DEMO_USERS = 2_000
 @click.option("--master", help="The Spark cluster's address, as spark://HOST:7077; local[2] to try it.")
 @json_option
 def anonymize(
-    input: str,  # noqa: A002
+    input: tuple[str, ...],  # noqa: A002
     k: str | None,
     settings: dict[str, str],
     forms: str | None,
@@ -96,14 +98,16 @@ def anonymize(
     mosaic), of baskets their items, each tile held by 5 people. --goal queries does the same with whole queries; --goal people
     publishes every person as one record, generalized until k share it (method flock).
 
-    INPUT is a query log (AOL, Excite, CSV, TSV, JSON lines, Parquet) or a file of baskets (.dat), plain or
-    compressed with gzip or zstd. Lines that cannot be read are counted and listed in rejects.jsonl next to
-    the release.
+    INPUT is a query log (AOL, Excite, Sogou, access logs of Apache and nginx, CSV, TSV, JSON, Parquet) or a file of baskets
+    (.dat), plain or compressed with gzip, zstd or zip. It may be several files, a folder, a quoted pattern or - for standard
+    input: parts of one log, written in one way. Lines that cannot be read are counted and listed in rejects.jsonl next
+    to the release.
 
     \b
     Examples:
       incrowd anonymize aol.tsv.gz --dry-run
       incrowd anonymize aol.tsv.gz --out release
+      incrowd anonymize 'logs/*.tsv.gz' --out release
       incrowd anonymize baskets.dat --out release --k 10 --goal people
       incrowd anonymize log.csv --out release --k 5 --columns user=who,query=text,time=when
     """  # noqa: D301 - click needs this character
@@ -117,14 +121,14 @@ def anonymize(
     is_local = check_choice("engine", options["engine"], ("local", "spark")) == "local"
     options = without_overruled(options, click.get_current_context())
     options |= {"k": k, "parameters": settings, "text_forms": comma_list(forms)}
-    source = existing_input(Path(input)) if is_local else Path(input)
-    if options["dry_run"]:
-        look_ahead(source, options, as_json=as_json)
-        return
-    job = Options(source, **_with_out(options))
-    beside = names_beside(job.out, job.input)
-    with ProgressBars() as progress:
-        outcome = run_job(job, progress) if is_local else _run_on_spark(job, progress, input)
+    with given_inputs(input) if is_local else nullcontext(input) as paths:
+        if options["dry_run"]:
+            look_ahead(paths, options, as_json=as_json)
+            return
+        job = Options(paths, **_with_out(options))
+        beside = names_beside(job.out, input)
+        with ProgressBars() as progress:
+            outcome = run_job(job, progress) if is_local else _run_on_spark(job, progress)
     if as_json:
         print_json({**outcome.as_dict(), "beside": beside})
     else:
@@ -142,14 +146,14 @@ def _with_out(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _run_on_spark(job: Options, progress: ProgressBars, source: str) -> Outcome:
+def _run_on_spark(job: Options, progress: ProgressBars) -> Outcome:
     from incrowd.errors import BadInputError
 
     try:
         from incrowd.spark.run import run_spark_job
     except ImportError:
         raise BadInputError("engine spark needs PySpark 4: pip install 'incrowd[spark]'") from None
-    return run_spark_job(job, progress, source=source)
+    return run_spark_job(job, progress)
 
 
 @click.command(short_help="Run the whole job on a made-up log.")
@@ -179,27 +183,30 @@ def demo(out: Path, as_json: bool) -> None:  # noqa: FBT001
 
 @click.command(short_help="Recount a release from its files.")
 @click.argument("directory", type=FILE)
-@click.option("--original", type=FILE, help="The log that the release was made from.")
+@click.option(
+    "--original",
+    multiple=True,
+    help="The log that the release was made from; once for each INPUT that it had.",
+)
 @click.option("--private-map", type=FILE, help="The map that --private-map wrote.")
 @click.option("--taxonomy", help="The taxonomy file, if it has moved since.")
-@click.option("--columns", help="Which column of the original is the user and so on, as for 'anonymize'.")
-@click.option("--encoding", help="Encoding of the original.  [default: as the private map says]")
+@form_options
 @click.option("--memory", default="4GB", show_default=True, help="Memory for reading the original.")
 @json_option
 def audit(
     directory: Path,
-    original: Path | None,
+    original: tuple[str, ...],
     private_map: Path | None,
     taxonomy: str | None,
-    columns: str | None,
-    encoding: str | None,
     memory: str,
     as_json: bool,  # noqa: FBT001
+    **written: str | None,
 ) -> None:
     """Recount the release in DIRECTORY from its files.
 
     With --original and --private-map, each published record is compared with its owner's, people are counted, and the
     figures are measured again. With --private-map alone, people are counted as the map names them, which proves nothing.
+    The private map says how the original is written; --columns and the like confirm or correct it.
 
     Exit code 0: no check failed; 1: a check failed, or nothing is promised, or the claim is differential privacy, which
     no file can prove.
@@ -208,14 +215,13 @@ def audit(
     from incrowd.cli.terminal import show_audit
     from incrowd.jobs.audit import audit_release
 
-    with ProgressBars() as progress:
+    with given_inputs(original) as paths, ProgressBars() as progress:
         result = audit_release(
             directory,
-            original=existing_input(original) if original else None,
+            original=paths or None,
             private_map=private_map,
             taxonomy=taxonomy,
-            columns=columns,
-            encoding=encoding,
+            written=written,
             memory=memory,
             listener=progress,
         )
@@ -228,7 +234,7 @@ def audit(
 
 
 @click.command(short_help="Compare methods and k: a table and a page.")
-@click.argument("input", type=FILE)
+@click.argument("input", nargs=-1, required=True)
 @click.option(
     "--methods",
     required=True,
@@ -242,7 +248,7 @@ def audit(
 @click.option("--force", is_flag=True, help="Replace an existing comparison (and nothing else).")
 @json_option
 def compare(
-    input: Path,  # noqa: A002
+    input: tuple[str, ...],  # noqa: A002
     methods: str,
     ks: str | None,
     out: Path,
@@ -272,9 +278,9 @@ def compare(
 
     settings = parse_methods(methods)
     numbers = parse_ks(ks, settings)
-    job = Options(existing_input(input), out, min(numbers, default=LEAST_K), **options)
     beside = names_beside(out, input)
-    with ProgressBars() as progress:
+    with given_inputs(input) as paths, ProgressBars() as progress:
+        job = Options(paths, out, min(numbers, default=LEAST_K), **options)
         comparison = run_comparison(job, settings, numbers, progress)
     if as_json:
         rejects = comparison.rejects_file

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +31,12 @@ MINUTE = 60
 SECONDS_SHOWN = 90  # above, minutes are
 
 
-def look_ahead(source: Path, options: Mapping[str, Any], *, as_json: bool) -> None:
+def look_ahead(sources: Sequence[str], options: Mapping[str, Any], *, as_json: bool) -> None:
     """Show what a job would do; exit with its code if it would be refused."""
     with private_directory() as scratch, ProgressBars() as progress:
         out = options["out"] or scratch / "release"
-        beside = names_beside(out, source)
-        plan = plan_job(Options(source, **{**options, "out": out}), progress)
+        beside = names_beside(out, sources)
+        plan = plan_job(Options(sources, **{**options, "out": out}), progress)
     refusal = {"error": plan.refused, "exit_code": BadInputError.exit_code} if plan.refused else {}
     if as_json:
         print_json({**plan.as_dict(), "beside": beside, **refusal})

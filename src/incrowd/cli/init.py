@@ -14,7 +14,7 @@ import click
 
 from incrowd.cli.commands import anonymize
 from incrowd.cli.config import key_of, keys_of, kind_of
-from incrowd.cli.options import FILE, CommaText, comma_list, existing_input, json_option, print_json
+from incrowd.cli.options import FILE, CommaText, comma_list, json_option, print_json
 from incrowd.core.atomic import atomic_write, check_free
 from incrowd.errors import BadInputError, IncrowdError
 
@@ -23,7 +23,14 @@ if TYPE_CHECKING:
 
 __all__ = ["init"]
 
-READING = ("format", "columns", "encoding")  # options that decide how the first lines are understood
+READING = (
+    "format",
+    "columns",
+    "encoding",
+    "delimiter",
+    "time_format",
+    "day",
+)  # options that decide how the first lines are understood
 HEADING = "# Options of 'incrowd anonymize --config', made by 'incrowd init'."
 INTRODUCTION = """\
 # A line that begins with # has no effect: remove the # to set an option. What is typed on the command line wins over this file.
@@ -134,10 +141,9 @@ def _choose_k(given: str | None, *, asks: bool) -> int:
 
 def _recognise(source: Path, given: Mapping[str, Any]) -> Recognised:
     from incrowd.jobs.plan import recognise
-    from incrowd.jobs.spec import Options
+    from incrowd.logs import read_form
 
-    reading = {name: given[name] for name in READING}
-    return recognise(Options(existing_input(source), Path(OUT), **reading))
+    return recognise(source, read_form({name: given[name] for name in READING}))
 
 
 def _inputs_here(given: Mapping[str, Any]) -> dict[Path, Recognised]:

@@ -14,12 +14,13 @@ __all__ = ["names_beside", "warn_of_releases"]
 MOST_NAMES = 5
 
 
-def names_beside(out: Path, source: Path) -> list[str]:
+def names_beside(out: Path, sources: Sequence[str]) -> list[str]:
     """Return the names of the releases near a new one, safe to print.
 
     Call it before the job runs: with ``--force`` it may replace one of them.
     """
-    return [_printable(path.name) for path in releases_near(out, source)]
+    found = {path for source in sources for path in releases_near(out, Path(source))}
+    return [_printable(path.name) for path in sorted(found, key=lambda path: (path.name, str(path)))]
 
 
 def warn_of_releases(names: Sequence[str]) -> None:

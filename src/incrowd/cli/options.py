@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from incrowd.core.atomic import private_file
+from incrowd.core.temporary import private_directory
 from incrowd.errors import BadInputError
 
 __all__ = [
@@ -19,6 +24,8 @@ __all__ = [
     "TextOrFile",
     "comma_list",
     "existing_input",
+    "form_options",
+    "given_inputs",
     "input_options",
     "json_option",
     "print_json",
@@ -42,6 +49,8 @@ class CommaText(click.types.StringParamType):
 INPUT = TextOrFile(lambda text: "://" not in text)  # Spark reads addresses too
 TAXONOMY = TextOrFile(lambda text: text != "wordnet" and text.partition(":")[0] != "balanced")
 COMMA_TEXT = CommaText()
+STANDARD_INPUT = "-"
+_SPOOL_BYTES = 1024 * 1024
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -70,13 +79,53 @@ def existing_input(path: Path) -> Path:
     return path
 
 
+@contextmanager
+def given_inputs(paths: Sequence[str]) -> Iterator[list[str]]:
+    """Give the paths of an input; ``-`` stands for standard input, which waits in a private file until the command ends."""
+    if STANDARD_INPUT not in paths:
+        yield list(paths)
+        return
+    if paths.count(STANDARD_INPUT) > 1:
+        raise BadInputError("input - is given twice: standard input can be read once")
+    if sys.stdin is None or sys.stdin.isatty():
+        raise BadInputError(
+            "input - is standard input, and nothing is piped into it: give a file, or pipe one"
+        )
+    with private_directory() as directory:
+        spooled = directory / "stdin"
+        with private_file(spooled).open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file, _SPOOL_BYTES)
+        yield [str(spooled) if path == STANDARD_INPUT else path for path in paths]
+
+
 def _machine_memory() -> str:
     from incrowd.core.memory import machine_memory
 
     return machine_memory()
 
 
-# How an input is read and attached to a taxonomy; the names are those of incrowd.jobs.data.Job.
+# How an input is written; the names are those of incrowd.logs.InputForm.
+FORM_OPTIONS = (
+    click.option(
+        "--columns",
+        help="Column names, as user=..,query=..,time=..,url=..; numbers from 1 where the file has no names.",
+    ),
+    click.option(
+        "--encoding",
+        help="Encoding of the text, as gbk, latin-1 or utf-16.  [default: utf-8; gb18030 for sogou]",
+    ),
+    click.option(
+        "--delimiter",
+        help="What separates fields: a character, or tab, comma, semicolon, pipe or space.",
+    ),
+    click.option(
+        "--time-format",
+        help="How times are written, as strptime has it ('%d/%m/%Y %H:%M'), where it is not recognised.",
+    ),
+    click.option("--day", metavar="YYYY-MM-DD", help="The date of times that are times of day alone."),
+)
+
+# How an input is read and attached to a taxonomy; the names are those of incrowd.jobs.spec.Options.
 INPUT_OPTIONS = (
     click.option(
         "--taxonomy",
@@ -102,15 +151,9 @@ INPUT_OPTIONS = (
         "--format",
         default="auto",
         show_default=True,
-        help="auto, aol, excite, csv (between , ; | or tabs), tsv, jsonl, parquet or dat (baskets).",
+        help="auto, aol, excite, sogou, apache (access logs), csv (between , ; | or tabs), tsv, jsonl, json (an array), parquet or dat (baskets).",
     ),
-    click.option("--columns", type=COMMA_TEXT, help="Column names, as user=..,query=..,time=..,url=.."),
-    click.option(
-        "--encoding",
-        default="utf-8",
-        show_default=True,
-        help="Encoding of the text, as gbk, latin-1 or utf-16.",
-    ),
+    *FORM_OPTIONS,
     click.option(
         "--unlisted",
         help="Items that the taxonomy lacks: keep (a branch of their own), drop or refuse.  [default: keep for wordnet, refuse for a file]",
@@ -132,6 +175,13 @@ INPUT_OPTIONS = (
 def input_options(command: Command) -> Command:
     """Add the options for how an input is read."""
     for option in reversed(INPUT_OPTIONS):
+        command = option(command)
+    return command
+
+
+def form_options(command: Command) -> Command:
+    """Add the options for how an input is written, but for its format."""
+    for option in reversed(FORM_OPTIONS):
         command = option(command)
     return command
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -24,8 +24,7 @@ from incrowd.core.tiles import Tiles
 from incrowd.errors import BadInputError, option
 from incrowd.jobs.clock import ProgressListener
 from incrowd.jobs.data import knowledge_of
-from incrowd.logs import parse_columns, read_log
-from incrowd.logs.formats.encoding import UTF8
+from incrowd.logs import Inputs, read_form, read_parts
 from incrowd.metrics import bound_of, measure_losses, measure_utility
 from incrowd.metrics.use import use_of_classes, use_of_tiles
 from incrowd.release.describe import figures_of, rounded_withheld
@@ -46,19 +45,28 @@ from incrowd.taxonomy import Attached, open_taxonomy
 
 __all__ = ["audit_release"]
 
+_CONFIRMED = {
+    "columns": "columns are",
+    "delimiter": "fields are separated",
+    "time_format": "times are written",
+    "day": "day is",
+}
+
 
 def audit_release(
     directory: Path,
     *,
-    original: Path | None,
+    original: Inputs | None,
     private_map: Path | None,
     taxonomy: str | None,
-    columns: str | None = None,
-    encoding: str | None = None,
+    written: Mapping[str, str | None] | None = None,
     memory: str,
     listener: ProgressListener,
 ) -> Audit:
-    """Recount a release, against the originals and the private map where they are given."""
+    """Recount a release, against the originals and the private map where they are given.
+
+    `written` says how the originals are written, by the names of :class:`incrowd.logs.InputForm`; the private map says the rest.
+    """
     if private_map is None:
         if original is not None:
             raise BadInputError(
@@ -82,36 +90,32 @@ def audit_release(
         result = audit(directory, people=owned.people(manifest.claim.unit) or [])
         result.require(wrong=not owned.is_of(directory), problem="the private map is another release's")
         return result
-    if columns is not None:
-        owned.notes["columns"] = columns
+    said = {name: value for name, value in (written or {}).items() if value is not None}
     attached = _read_again(
-        original,
-        owned.notes,
-        manifest,
-        taxonomy=taxonomy,
-        encoding=encoding,
-        memory=memory,
-        listener=listener,
+        original, owned.notes | said, manifest, taxonomy=taxonomy, memory=memory, listener=listener
     )
     listener.step("audit")
     against = _audit_tiles_against if is_tiles else _audit_against
     result = against(directory, attached, owned, listener)
-    if columns is None and owned.notes.get("columns") and not result.problems:
-        # The author of the map could name any column as the user.
-        said = visible(owned.notes["columns"])
-        result.unproven.append(
-            f"that the originals' columns are as the private map says: confirm with {option('columns', said)}"
-        )
+    if not result.problems:
+        result.unproven += _unconfirmed(owned.notes, said)
     return result
 
 
+def _unconfirmed(notes: Mapping[str, str], said: Mapping[str, str]) -> Iterator[str]:
+    """Yield what only the private map says of how the originals are written: its author could name any column as the user."""
+    for name, what in _CONFIRMED.items():
+        if notes.get(name) and name not in said:
+            option = f"--{name.replace('_', '-')} {visible(notes[name])}"
+            yield f"that the originals' {what} as the private map says: confirm with {option}"
+
+
 def _read_again(
-    original: Path,
+    original: Inputs,
     notes: Mapping[str, str],
     manifest: Manifest | TileManifest,
     *,
     taxonomy: str | None,
-    encoding: str | None,
     memory: str,
     listener: ProgressListener,
 ) -> Attached:
@@ -125,16 +129,7 @@ def _read_again(
             f"the release was made with a taxonomy file: give it with {option('taxonomy', 'FILE')}"
         )
     listener.step("read")
-    columns = parse_columns(notes["columns"]) if notes.get("columns") else None
-    how = notes.get("format", "auto")
-    with read_log(
-        original,
-        format=how,
-        columns=columns,
-        encoding=encoding or notes.get("encoding", UTF8),
-        memory=memory,
-        progress=listener.reading,
-    ) as log:
+    with read_parts(original, read_form(notes), memory=memory, progress=listener.reading) as log:
         transactions = log.transactions(
             unit="user" if made.unit == "record" else made.unit,
             items=made.items,

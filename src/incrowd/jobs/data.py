@@ -17,7 +17,7 @@ from incrowd.jobs.anonymize import counted_by, make_release
 from incrowd.jobs.clock import Clock, ProgressListener
 from incrowd.jobs.spec import IN_MEMORY, Job
 from incrowd.kernels.jit import is_compiled, note_compiled
-from incrowd.logs import Log, Unit, read_log, rejects
+from incrowd.logs import Log, Unit, read_parts, rejects
 from incrowd.logs.input import Input
 from incrowd.metrics.patterns import Pattern, measure_patterns
 from incrowd.taxonomy import Attached, Taxonomy, Unlisted, attach, open_taxonomy
@@ -47,11 +47,9 @@ TINY_PARENTS = np.array([-1, 0, 1, 1, 0], dtype=np.int32)
 
 def open_log(job: Job, listener: ProgressListener) -> Log:
     """Read the job's input."""
-    return read_log(
+    return read_parts(
         job.options.input,
-        format=job.options.format,
-        columns=job.columns,
-        encoding=job.encoding,
+        job.form,
         memory=job.options.memory,
         keep_rejected=job.options.keep_rejected,
         progress=listener.reading,
@@ -197,10 +195,12 @@ def _free_path(out: Path) -> Path:
     return path
 
 
-def map_notes(job: Job, format_name: str) -> dict[str, str]:
+def map_notes(job: Job, read: Input) -> dict[str, str]:
     """Return what reading the originals again takes; it goes into the private map, never into the release."""
     options = job.options
-    notes = {"format": format_name, "columns": options.columns or "", "encoding": job.encoding}
+    notes = {"format": read.format, "columns": options.columns or "", "encoding": read.encoding}
+    said = {"delimiter": job.form.delimiter, "time_format": job.form.time_format, "day": job.form.day}
+    notes |= {name: value for name, value in said.items() if value is not None}
     if job.method.seed_is_secret:
         notes["seed"] = str(job.seed)
     if options.taxonomy and Path(options.taxonomy).is_file():

@@ -16,9 +16,7 @@ from incrowd.jobs.clock import Clock, ProgressListener
 from incrowd.jobs.data import kernels_are_compiled, open_log, place_input, unlisted_by
 from incrowd.jobs.series import check_series_of
 from incrowd.jobs.spec import DEFAULT_GOAL, Job, Options, read_job, settled
-from incrowd.logs import Log, parse_columns, parse_unit
-from incrowd.logs.formats.detect import find_layout
-from incrowd.logs.formats.source import Source
+from incrowd.logs import InputForm, Inputs, Log, look_at, parse_unit
 from incrowd.methods.registry import GOALS
 from incrowd.taxonomy import Attached
 
@@ -148,7 +146,7 @@ def plan_job(options: Options, listener: ProgressListener) -> Plan:
     if options.engine != "local":
         raise BadInputError(f"--dry-run reads the input on this machine: drop --engine {options.engine}")
     job = read_job(replace(options, dry_run=True))
-    recognised = recognise(job.options)
+    recognised = recognise(job.options.input, job.form)
     with Clock(listener) as clock, open_log(job, listener) as log:
         plan = Plan(job, recognised, log.lines, _rejected(log), log.bad_bytes, log.users)
         try:
@@ -164,12 +162,10 @@ def plan_job(options: Options, listener: ProgressListener) -> Plan:
         return replace(plan, estimate=_estimate(job, attached, sum(clock.done().values())))
 
 
-def recognise(options: Options) -> Recognised:
+def recognise(given: Inputs, form: InputForm) -> Recognised:
     """Look at the first bytes of an input."""
-    source = Source(options.input, options.encoding)
-    columns = parse_columns(options.columns) if options.columns else None
-    layout = find_layout(source, options.format, columns)
-    return Recognised(source.name, layout.format, source.encoding, layout.header, layout.column_names)
+    name, (source, layout) = look_at(given, form)
+    return Recognised(name, layout.format, source.encoding, layout.header, layout.column_names)
 
 
 def _rejected(log: Log) -> list[Rejected]:

@@ -27,6 +27,7 @@ from incrowd.jobs.data import (
 )
 from incrowd.jobs.series import in_series
 from incrowd.jobs.spec import Job, Options, read_job, settled
+from incrowd.logs.files import find_parts
 from incrowd.logs.input import Input
 from incrowd.methods.registry import method_named
 from incrowd.release.model import Release
@@ -155,6 +156,7 @@ class Outcome:
 
 def run_job(options: Options, listener: ProgressListener) -> Outcome:
     """Make an audited release in this process."""
+    find_parts(options.input)  # before a ledger is made
     return run_on(local_engine, read_job(options), listener)
 
 
@@ -169,7 +171,7 @@ def run_on(engine: Engine, job: Job, listener: ProgressListener) -> Outcome:
                 heading=job.heading,
                 private_map=job.options.private_map,
                 private_report=job.options.private_report,
-                map_notes=map_notes(job, made.read.format),
+                map_notes=map_notes(job, made.read),
                 step=clock.step,
                 progress=listener.reading,
             )

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, get_args
 from incrowd.core.claims import Distinct, Kind, check_k
 from incrowd.errors import BadInputError, check_choice, option
 from incrowd.jobs.anonymize import SEED_BITS, check_distinct, choose_seed
-from incrowd.logs import ITEMS, Unit, format_of, parse_columns, parse_unit
-from incrowd.logs.formats.encoding import UTF8, find_encoding
+from incrowd.logs import ITEMS, InputForm, Inputs, Unit, format_of, parse_unit, read_form
+from incrowd.logs.files import find_parts, name_of
 from incrowd.logs.input import Input
 from incrowd.methods.registry import GOALS, METHODS, Method, method_named
 from incrowd.release.files.exports import check_forms
@@ -51,7 +51,7 @@ IN_MEMORY = Path()
 class Options:
     """The options of ``incrowd anonymize`` as they are given; see its help."""
 
-    input: Path
+    input: Inputs
     out: Path
     k: int | str | None = None
     method: str | None = None
@@ -62,7 +62,10 @@ class Options:
     sets: bool = False
     format: str = "auto"
     columns: str | None = None
-    encoding: str = UTF8
+    encoding: str | None = None
+    delimiter: str | None = None
+    time_format: str | None = None
+    day: str | None = None
     unlisted: Unlisted | None = None
     distinct: Distinct | None = None
     seed: int | None = None
@@ -112,8 +115,10 @@ class Job:
         The method and its own parameters.
     k
         How many must share every published record; None for a method that has no k.
-    unit, items, columns, encoding
-        How the input is read. Until it is, unit and items are None where nothing was said: see `settled`.
+    unit, items
+        How the input becomes units of items. Until it is read, they are None where nothing was said: see `settled`.
+    form
+        How the input is written, as far as it was said.
     chosen
         What was chosen because nothing was said, as the options that say it.
     seed
@@ -127,8 +132,7 @@ class Job:
     k: int | None
     unit: Unit | None
     items: str | None
-    columns: Mapping[str, str] | None
-    encoding: str
+    form: InputForm
     chosen: tuple[str, ...] = ()
     seed: int = 0
     heading: Heading = NO_HEADING
@@ -245,15 +249,14 @@ def check_input(options: Options, settings: Sequence[Setting]) -> Job:
     ):
         if value is not None:
             check_choice(name, value, get_args(choice))
-    columns = parse_columns(options.columns) if options.columns else None
+    form = read_form(vars(options))
     return Job(
         options,
         settings[0],
         None,
         None if options.unit is None else parse_unit(options.unit),
-        _items_for(options, columns, [setting.method for setting in settings]),
-        columns,
-        find_encoding(options.encoding),
+        _items_for(options, form, [setting.method for setting in settings]),
+        form,
         seed=seed,
     )
 
@@ -271,7 +274,7 @@ def _checked_seed(seed: int) -> int:
     return seed
 
 
-def _items_for(options: Options, columns: Mapping[str, str] | None, methods: Iterable[Method]) -> str | None:
+def _items_for(options: Options, form: InputForm, methods: Iterable[Method]) -> str | None:
     """Return the items that every method works on: those that were chosen, or the default of all.
 
     Raises
@@ -289,10 +292,9 @@ def _items_for(options: Options, columns: Mapping[str, str] | None, methods: Ite
     )
     if options.sets:
         raise BadInputError(f"{need} queries as often as they were typed: drop {option('sets')}")
-    if options.input != IN_MEMORY and _holds_baskets(options, columns):
-        raise BadInputError(
-            f"{need} a query log, and {options.input.name} holds baskets: choose another method"
-        )
+    if options.input != IN_MEMORY and format_of(options.input, form) == "dat":
+        name = name_of(options.input, find_parts(options.input))
+        raise BadInputError(f"{need} a query log, and {name} holds baskets: choose another method")
     if options.items not in (None, "concepts"):
         rest = (
             f"(all then need {option('items', 'concepts')}), or leave it out"
@@ -306,13 +308,6 @@ def _items_for(options: Options, columns: Mapping[str, str] | None, methods: Ite
             f"choose {option('items', 'concepts')}, or compare them apart"
         )
     return "concepts"
-
-
-def _holds_baskets(options: Options, columns: Mapping[str, str] | None) -> bool:
-    """Tell by its first bytes whether the input is a file of baskets."""
-    return (
-        format_of(options.input, format=options.format, columns=columns, encoding=options.encoding) == "dat"
-    )
 
 
 def parse_methods(text: str) -> list[Setting]:

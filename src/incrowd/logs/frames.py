@@ -15,13 +15,15 @@ from incrowd.core.frames import Frame, frame_of, list_frame, list_of, rows_in
 from incrowd.core.ragged import starts_of
 from incrowd.core.types import Bools, Ints64, Progress
 from incrowd.errors import BadInputError, nearest, option
+from incrowd.logs.form import InputForm, read_form
 from incrowd.logs.formats.columns import find_columns
-from incrowd.logs.formats.encoding import UTF8
 from incrowd.logs.formats.parquet import as_text, rows_of
-from incrowd.logs.formats.rows import accept
+from incrowd.logs.formats.rows import Rows, accept
+from incrowd.logs.formats.time_styles import choose_times, undecided, which_comes_first
+from incrowd.logs.formats.times import Times
 from incrowd.logs.input import BASKETS, TABLE
 from incrowd.logs.log import Log
-from incrowd.logs.read import read_log
+from incrowd.logs.read import read_parts
 from incrowd.logs.rejects import Rejects
 from incrowd.logs.store import Store
 from incrowd.logs.tokens import TokenTable, one_word_each, without_empty_words
@@ -48,7 +50,10 @@ def read(
     items: str | None = None,
     names: Sequence[str] | None = None,
     format: str = "auto",  # noqa: A002 (the name that people expect)
-    encoding: str = UTF8,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    time_format: str | None = None,
+    day: str | None = None,
     memory: str | int = "4GB",
     keep_rejected: bool = False,
     progress: Progress | None = None,
@@ -61,15 +66,17 @@ def read(
         A pandas or Polars DataFrame, an Arrow table or anything else that offers Arrow's PyCapsule interface; a mapping of columns;
         rows as mappings, or as tuples with `names`; lists of items, each a basket; a path, or several.
     user, query, time, url
-        The columns' names, where they are not the usual ones. Times are datetimes, dates, ISO texts or seconds since 1970; without a
-        zone they are UTC.
+        The columns' names, where they are not the usual ones. Times are datetimes, dates, seconds since 1970 or texts as in files;
+        without a zone they are UTC.
     items
         For baskets in a table: the column of items, lists or single ones. With `user`, all items of a user are one record, be it a
         person's or a basket's; without it each list is one.
     names
         The names of the columns of rows that are tuples.
-    format, encoding
+    format, encoding, delimiter
         Of files; see :func:`incrowd.read_log`.
+    time_format, day
+        How texts of times are written, and the date of times of day; see :func:`incrowd.read_log`.
     memory, keep_rejected, progress
         See :func:`incrowd.read_log`. Progress counts rows.
 
@@ -83,14 +90,24 @@ def read(
     data = data if _is_path(data) or hasattr(data, "__arrow_c_stream__") else _rows_of(data)
     paths = _paths(data)
     how: dict[str, Any] = {"memory": memory, "keep_rejected": keep_rejected, "progress": progress}
+    form = read_form(
+        {
+            "format": format,
+            "columns": chosen or None,
+            "encoding": encoding,
+            "delimiter": delimiter,
+            "time_format": time_format,
+            "day": day,
+        }
+    )
     if paths is not None:
         _check_no_items(items)
-        return read_log(paths, format=format, columns=chosen or None, encoding=encoding, **how)
+        return read_parts(paths, form, **how)
     frame = frame_of(data, names)
     return (
-        _read_frame(_lists(data), "items", chosen, **how)
+        _read_frame(_lists(data), "items", chosen, form, **how)
         if frame is None
-        else _read_frame(frame, items, chosen, **how)
+        else _read_frame(frame, items, chosen, form, **how)
     )
 
 
@@ -98,6 +115,7 @@ def _read_frame(
     frame: Frame,
     items: str | None,
     chosen: Mapping[str, str],
+    form: InputForm,
     *,
     memory: str | int,
     keep_rejected: bool,
@@ -106,7 +124,7 @@ def _read_frame(
     store = Store(memory)
     try:
         reader = _FrameReader(frame, store, Rejects(store, keep_text=keep_rejected), progress or _ignore)
-        return reader.read_events(chosen) if items is None else reader.read_baskets(items, chosen)
+        return reader.read_events(chosen, form) if items is None else reader.read_baskets(items, chosen)
     except BaseException:
         store.close()
         raise
@@ -170,14 +188,16 @@ class _FrameReader:
         self._progress = progress
         self._done = 0
 
-    def read_events(self, chosen: Mapping[str, str]) -> Log:
-        """Fill the table `events`, as a file's rows would."""
+    def read_events(self, chosen: Mapping[str, str], form: InputForm) -> Log:
+        """Fill the table `events`, as a file's rows would; the first rows say how texts of times are written."""
         self._store.run('CREATE TABLE events ("user" VARCHAR, time BIGINT, query VARCHAR, url VARCHAR)')
         positions = find_columns(self._frame.names, chosen, file=NAME, has_lines=False)
         names = {role: self._frame.names[place] for role, place in positions.items()}
-        kept = 0
+        kept, times = 0, None
         for lines, batch in self._batches(list(positions.values())):
-            table = accept(rows_of(batch, names, lines), self._rejects)
+            rows = rows_of(batch, names, lines)
+            times = times or _times_of(rows, form)
+            table = accept(rows, self._rejects, times)
             self._store.insert("events", table)
             kept += len(table)
         return self._log(TABLE, kept, has_times="time" in positions)
@@ -269,6 +289,17 @@ class _FrameReader:
             has_times=has_times,
             rows=kept,
         )
+
+
+def _times_of(rows: Rows, form: InputForm) -> Times:
+    """Tell how the times of some rows are written, where they are texts."""
+    if not isinstance(rows.time, pa.StringArray):
+        return Times()
+    times = choose_times({NAME: rows.time}, form)
+    style = None if times else which_comes_first([rows.time])
+    if times is None and style is None:
+        raise undecided(NAME)
+    return times or Times(str(style))
 
 
 def _plain(column: pa.Array) -> pa.Array:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incrowd.core.types import Progress
+from incrowd.core.types import Ints64, Progress
+from incrowd.logs.files import Inputs, PartFile, find_parts, name_of
+from incrowd.logs.form import InputForm, read_form
 from incrowd.logs.formats.baskets import split_baskets
 from incrowd.logs.formats.blocks import BLOCK_BYTES, Block
-from incrowd.logs.formats.detect import Layout, choose_format, find_layout
-from incrowd.logs.formats.encoding import UTF8, DecodedStream, Seen
+from incrowd.logs.formats.detect import choose_format
+from incrowd.logs.formats.encoding import UTF8, DecodedStream
 from incrowd.logs.formats.parquet import read_parquet
+from incrowd.logs.formats.parts import Part, open_parts
 from incrowd.logs.formats.rows import Rows, accept
 from incrowd.logs.formats.source import Source
 from incrowd.logs.formats.text import cutter_of, parse_blocks
@@ -24,37 +26,45 @@ from incrowd.logs.rejects import Rejects
 from incrowd.logs.store import Store
 from incrowd.logs.tokens import TokenTable
 
-if TYPE_CHECKING:
-    import os
-
-__all__ = ["format_of", "read_baskets", "read_log"]
+__all__ = ["format_of", "look_at", "read_baskets", "read_log", "read_parts"]
 
 
 def read_log(
-    path: str | os.PathLike[str],
+    path: Inputs,
     *,
     format: str = "auto",  # noqa: A002 (the name that people expect)
-    columns: Mapping[str, str] | None = None,
-    encoding: str = UTF8,
+    columns: Mapping[str, str | int] | None = None,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    time_format: str | None = None,
+    day: str | None = None,
     memory: str | int = "4GB",
     keep_rejected: bool = False,
     progress: Progress | None = None,
     block_bytes: int = BLOCK_BYTES,
 ) -> Log:
-    """Read a query log, or a file of baskets, of any size.
+    """Read a query log, or a file of baskets, of any size, in one file or in several.
 
     Parameters
     ----------
     path
-        The file: plain, gzip or zstd.
+        The file, plain, gzip, zstd or zip; a folder or a pattern as ``"logs/*.gz"``; or a list of such paths. Several files are
+        parts of one log: they are read in the order of their names, and must be written in one way.
     format
-        ``"aol"``, ``"excite"``, ``"csv"``, ``"tsv"``, ``"jsonl"``, ``"parquet"``, ``"dat"``, or ``"auto"``.
+        ``"aol"``, ``"excite"``, ``"sogou"``, ``"apache"``, ``"csv"``, ``"tsv"``, ``"jsonl"``, ``"json"``, ``"parquet"``, ``"dat"``,
+        or ``"auto"``.
     columns
         The names of the columns that are the ``user``, ``query``, ``time`` and ``url``, where they are not
-        the usual ones.
+        the usual ones; or their numbers, as ``{"user": 1, "query": 2}``, where the file has no names.
     encoding
-        What the text is written in, as ``"gbk"``. Bytes that are not in it are replaced and counted; if they are more than
-        0.1 % of all, the file is refused, with the encodings that it may be in.
+        What the text is written in, as ``"gbk"``; UTF-8 if it is not given. Bytes that are not in it are replaced and counted; if they
+        are more than 0.1 % of all, the file is refused, with the encodings that it may be in.
+    delimiter
+        The character between fields, or its name: ``"tab"``, ``"comma"``, ``"semicolon"``, ``"pipe"``, ``"space"``.
+    time_format
+        How times are written, as :func:`time.strptime` has it, where that is not recognised.
+    day
+        The date of times that are times of day alone, as ``"2006-03-31"``.
     memory
         How much memory to use; the rest waits in the temporary directory.
     keep_rejected
@@ -69,22 +79,44 @@ def read_log(
     Log
         The log, on disk until it is closed or garbage-collected.
     """
-    source = Source(path, encoding)
-    layout = find_layout(source, format, columns)
+    return read_parts(
+        path,
+        read_form(locals()),  # whose parameters have the names that it takes
+        memory=memory,
+        keep_rejected=keep_rejected,
+        progress=progress,
+        block_bytes=block_bytes,
+    )
+
+
+def read_parts(
+    given: Inputs,
+    form: InputForm,
+    *,
+    memory: str | int = "4GB",
+    keep_rejected: bool = False,
+    progress: Progress | None = None,
+    block_bytes: int = BLOCK_BYTES,
+) -> Log:
+    """Read an input as `read_log` does, with what is said of it as one value."""
+    files = find_parts(given)
+    parts = open_parts(_open_sources(files, form.encoding), form)
     store = Store(memory)
     try:
         rejects = Rejects(store, keep_text=keep_rejected)
-        reader = _Reader(source, layout, store, rejects, progress=progress, block_bytes=block_bytes)
-        return reader.read_baskets() if layout.format == "dat" else reader.read_events()
+        reader = _Reader(
+            name_of(given, files), parts, store, rejects, progress=progress, block_bytes=block_bytes
+        )
+        return reader.read_baskets() if parts[0].layout.format == "dat" else reader.read_events()
     except BaseException:
         store.close()
         raise
 
 
 def read_baskets(
-    path: str | os.PathLike[str],
+    path: Inputs,
     *,
-    encoding: str = UTF8,
+    encoding: str | None = None,
     memory: str | int = "4GB",
     keep_rejected: bool = False,
     progress: Progress | None = None,
@@ -105,47 +137,61 @@ def read_baskets(
     )
 
 
-def format_of(
-    path: str | os.PathLike[str],
-    *,
-    format: str = "auto",  # noqa: A002 (as in read_log)
-    columns: Mapping[str, str] | None = None,
-    encoding: str = UTF8,
-) -> str:
-    """Return the format as which `read_log` would read a file, by its first bytes."""
-    return choose_format(Source(path, encoding), format, columns)
+def _open_sources(files: Sequence[PartFile], encoding: str | None) -> list[Source]:
+    """Open the files of an input, all in one encoding: one that is ASCII so far may be in that of the others."""
+    sources = [Source(file.path, encoding, member=file.member, name=file.name) for file in files]
+    others = {source.encoding for source in sources} - {UTF8}
+    if not others or all(source.encoding in others for source in sources):
+        return sources
+    return _open_sources(files, others.pop())
+
+
+def look_at(given: Inputs, form: InputForm) -> tuple[str, Part]:
+    """Return the name of an input, and its first part: how it is written, by its first bytes."""
+    files = find_parts(given)
+    return name_of(given, files), open_parts(_open_sources(files, form.encoding)[:1], form)[0]
+
+
+def format_of(given: Inputs, form: InputForm | None = None) -> str:
+    """Return the format as which an input would be read, by the first bytes of its first file."""
+    form = form or InputForm()
+    return choose_format(_open_sources(find_parts(given)[:1], form.encoding)[0], form)
 
 
 class _Reader:
-    """One reading of one file."""
+    """One reading of one input."""
 
     def __init__(
         self,
-        source: Source,
-        layout: Layout,
+        name: str,
+        parts: list[Part],
         store: Store,
         rejects: Rejects,
         *,
         progress: Progress | None,
         block_bytes: int,
     ) -> None:
-        self._source = source
-        self._layout = layout
+        self._name = name
+        self._parts = parts
         self._store = store
         self._rejects = rejects
         self._progress = progress
-        self._seen = Seen()
-        self._cutter = cutter_of(layout, rejects, block_bytes=block_bytes)
+        self._block_bytes = block_bytes
+        self._size = sum(part.source.size for part in parts)
+        self._size_before = 0  # of the parts that are done
+        self._lines = 0
+        self._bad_bytes = 0
 
     def read_events(self) -> Log:
         """Fill the table `events`."""
         self._store.run('CREATE TABLE events ("user" VARCHAR, time BIGINT, query VARCHAR, url VARCHAR)')
         kept = 0
-        for rows in self._rows():
-            table = accept(rows, self._rejects)
-            self._store.insert("events", table)
-            kept += len(table)
-        check_has_rows(self._source.name, kept, self._rejects.counts)
+        for part in self._each_part():
+            for rows in self._rows(part):
+                table = accept(rows, self._rejects, part.layout.times)
+                self._store.insert("events", table)
+                kept += len(table)
+        check_has_rows(self._name, kept, self._rejects.counts)
         return self._log(kept)
 
     def read_baskets(self) -> Log:
@@ -153,47 +199,66 @@ class _Reader:
         self._store.run("CREATE TABLE units (unit INTEGER, owner VARCHAR)")
         tokens = TokenTable(self._store)
         kept = 0
-        for block in self._blocks():
-            units = np.arange(kept, kept + len(block), dtype=np.int32)
-            owners = pc.cast(pa.array(block.lines), pa.string())
-            self._store.insert("units", pa.table({"unit": units, "owner": owners}))
-            tokens.add(units, split_baskets(block))
-            kept += len(block)
+        for part in self._each_part():
+            for block in self._blocks(part):
+                units = np.arange(kept, kept + len(block), dtype=np.int32)
+                self._store.insert("units", pa.table({"unit": units, "owner": self._owners(block.lines)}))
+                tokens.add(units, split_baskets(block))
+                kept += len(block)
         return self._log(kept)
 
-    def _rows(self) -> Iterator[Rows]:
-        layout = self._layout
+    def _each_part(self) -> Iterator[Part]:
+        """Yield the parts; rejects name the part where there are several."""
+        for part in self._parts:
+            if len(self._parts) > 1:
+                self._rejects.begin_part(part.source.name)
+            yield part
+            self._size_before += part.source.size
+
+    def _owners(self, lines: Ints64) -> pa.StringArray:
+        """Return whose baskets these are: their line numbers, behind the part's name where there are several."""
+        numbers = pc.cast(pa.array(lines), pa.string())
+        part = self._rejects.part
+        return numbers if part is None else pc.binary_join_element_wise(part, numbers, ":")
+
+    def _rows(self, part: Part) -> Iterator[Rows]:
+        layout = part.layout
         if layout.format == "parquet":
-            for rows in read_parquet(self._source, layout, self._report):
-                self._cutter.line += len(rows.lines)
+            for rows in read_parquet(part.source, layout, self._report):
+                self._lines += len(rows.lines)
                 yield rows
             return
-        yield from parse_blocks(self._blocks(), layout, self._rejects, header=layout.header)
+        yield from parse_blocks(self._blocks(part), layout, self._rejects, header=layout.header)
 
-    def _blocks(self) -> Iterator[Block]:
-        with self._source.open() as stream:
-            self._seen = stream.seen if isinstance(stream, DecodedStream) else self._cutter.seen
-            for block in self._cutter.blocks(stream):
-                if self._source.text_size is not None:  # then a wrong encoding may be certain before the end
-                    self._seen.check(self._source.name, of=self._source.text_size)
+    def _blocks(self, part: Part) -> Iterator[Block]:
+        source = part.source
+        cutter = cutter_of(part.layout, self._rejects, name=source.name, block_bytes=self._block_bytes)
+        with source.open() as stream:
+            seen = stream.seen if isinstance(stream, DecodedStream) else cutter.seen
+            for block in cutter.blocks(stream):
+                if source.text_size is not None:  # then a wrong encoding may be certain before the end
+                    seen.check(source.name, of=source.text_size)
                 yield block
                 self._report(stream.stored_bytes_read)
-            self._seen.check(self._source.name)
+            seen.check(source.name)
+        self._lines += cutter.line
+        self._bad_bytes += seen.bad
 
     def _report(self, done: int) -> None:
         if self._progress:
-            self._progress(done, self._source.size)
+            self._progress(self._size_before + done, self._size)
 
     def _log(self, rows: int) -> Log:
+        first = self._parts[0]
         return Log(
-            name=self._source.name,
-            format=self._layout.format,
+            name=self._name,
+            format=first.layout.format,
             store=self._store,
             rejects=self._rejects,
             rejected=self._rejects.counts,
-            lines=self._cutter.line,
-            bad_bytes=self._seen.bad,
-            has_times=self._layout.has_times,
+            lines=self._lines,
+            bad_bytes=self._bad_bytes,
+            has_times=first.layout.has_times,
             rows=rows,
-            encoding=self._source.encoding,
+            encoding=first.source.encoding,
         )

@@ -39,15 +39,18 @@ class Rejects:
     ----------
     counts
         How many lines were left out for each reason.
+    part
+        The name of the file that is being read, where there are several; see `begin_part`.
     """
 
     def __init__(self, store: Store | None = None, *, keep_text: bool = False) -> None:
         self.counts: Counter[str] = Counter()
+        self.part: str | None = None
         self.keep_text = keep_text
         self._store = store
         self._waiting: list[tuple[int, str, str | None]] = []
         if store is not None:
-            store.run("CREATE TABLE rejects (line BIGINT, reason VARCHAR, text VARCHAR)")
+            store.run("CREATE TABLE rejects (file VARCHAR, line BIGINT, reason VARCHAR, text VARCHAR)")
 
     def __len__(self) -> int:
         return self.counts.total()
@@ -60,13 +63,24 @@ class Rejects:
         """Leave one line out."""
         self.counts[reason] += 1
         self._waiting.append((line, reason, text if self.keep_text else None))
-        if self._store is not None and len(self._waiting) >= _FLUSH_AT:
-            self._store.insert("rejects", self.take())
+        if len(self._waiting) >= _FLUSH_AT:
+            self._flush()
 
     def add_many(self, lines: Ints64, reason: str, texts: Sequence[str] | None = None) -> None:
         """Leave several lines out for one reason."""
         for index, line in enumerate(lines.tolist()):
             self.add(line, reason, texts[index] if texts else None)
+
+    def begin_part(self, name: str) -> None:
+        """Let the lines that follow be of another file."""
+        self._flush()
+        self.part = name
+
+    def _flush(self) -> None:
+        if self._store is not None and self._waiting:
+            taken = self.take()
+            names = pa.array([self.part] * len(taken), pa.string())
+            self._store.insert("rejects", taken.add_column(0, "file", names))
 
     def take(self) -> pa.Table:
         """Return the lines that wait in memory, which then holds none."""
@@ -76,11 +90,11 @@ class Rejects:
         return pa.table(arrays, schema=_SCHEMA)
 
     def rows(self, *, first: int | None = None) -> Iterator[dict[str, Any]]:
-        """Yield the lines that wait in the store, ordered by line; with `first`, at most so many for each reason."""
+        """Yield the lines that wait in the store, ordered by file and line; with `first`, at most so many for each reason."""
         if self._store is not None:
-            self._store.insert("rejects", self.take())
+            self._flush()
             some = "" if first is None else _FIRST_OF_EACH.format(first=int(first))
-            for batch in self._store.batches(f"SELECT * FROM rejects {some} ORDER BY line, reason"):  # noqa: S608 (a number)
+            for batch in self._store.batches(f"SELECT * FROM rejects {some} ORDER BY file, line, reason"):  # noqa: S608 (a number)
                 yield from batch.to_pylist()
 
     def write(self, path: str | os.PathLike[str]) -> None:

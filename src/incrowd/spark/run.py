@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple
@@ -20,7 +21,8 @@ from incrowd.jobs.run import Made, Outcome, anonymized, choices, load_all, run_o
 from incrowd.jobs.series import in_series
 from incrowd.jobs.spec import Job, Options, method_for, read_job, settled
 from incrowd.kernels.arrays import tree_arrays
-from incrowd.logs import Unit, parse_unit
+from incrowd.logs import Inputs, Unit, parse_unit
+from incrowd.logs.files import check_no_spreadsheet, listed
 from incrowd.logs.formats.encoding import UTF8, find_encoding
 from incrowd.release.publication import Publication
 from incrowd.spark.collected import collect_units
@@ -56,7 +58,7 @@ def run_spark_job(
     options: Options,
     listener: ProgressListener,
     *,
-    source: str | None = None,
+    source: Inputs | None = None,
     shard: int | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> Outcome:
@@ -69,34 +71,39 @@ def run_spark_job(
     listener
         Receives the progress.
     source
-        The input as Spark shall read it: a file, a directory, a pattern or an address such as ``hdfs://host/log``; without
-        it ``options.input``.
+        The input as Spark shall read it: a file, a directory, a pattern or an address such as ``hdfs://host/log``, or several
+        of them; without it ``options.input``.
     shard
         The most rows that a task holds at once; without it, Spark's setting ``spark.incrowd.shard``, else 200,000.
     settings
         Settings of Spark's.
     """
-    _check(options)
+    sources = [os.fspath(path) for path in listed(source or options.input)]
+    _check(options, sources)
     job = read_job(options)
     gave_up = "the cluster gave up, and nothing was published"
     with session(options.master, settings) as spark, plain_errors(gave_up):
         limit = shard or _shard(spark.conf.get(SHARD_SETTING, None))
         if job.method.name == "flock" and job.k is not None:
             check_shard(job.k, limit)
-        return run_on(partial(_engine, spark, source or str(options.input), limit), job, listener)
+        return run_on(partial(_engine, spark, sources, limit), job, listener)
 
 
-def _check(options: Options) -> None:
+def _check(options: Options, sources: Sequence[str]) -> None:
     """Refuse what does not work on a cluster, before anything is read or a ledger is made."""
     name = method_for(options)[0].name
     on_cluster = name in METHODS  # its releases are never whole in this process
     local = {
         f"method {name}": name not in (*METHODS, *ON_DRIVER),
         f"--unit {options.unit}": options.unit is not None and parse_unit(options.unit).part is not None,
-        f"--encoding {options.encoding}": find_encoding(options.encoding) != UTF8,
+        f"--encoding {options.encoding}": find_encoding(options.encoding or UTF8) != UTF8,
+        "--format json": options.format == "json",
         f"--series with method {name}": on_cluster and options.series is not None,
         f"--private-report with method {name}": on_cluster and options.private_report is not None,
     }
+    local |= {f"input {source}": source == "-" or source.lower().endswith(".zip") for source in sources}
+    for source in sources:
+        check_no_spreadsheet(source)
     for what, is_local in local.items():
         if is_local:
             raise BadInputError(f"{what} is for the local engine only: use --engine local")
@@ -115,17 +122,13 @@ def _shard(setting: str | None) -> int:
 
 
 @contextmanager
-def _engine(spark: SparkSession, source: str, shard: int, job: Job, clock: Clock) -> Iterator[Made]:
+def _engine(
+    spark: SparkSession, sources: Sequence[str], shard: int, job: Job, clock: Clock
+) -> Iterator[Made]:
     """Read, place and group on a cluster; what lies between two steps is private."""
     with working_beside(job.options.out) as directory:
         work = Work(spark, directory)
-        reading = read(
-            work,
-            source,
-            format_name=job.options.format,
-            columns=job.columns,
-            keep_rejected=job.options.keep_rejected,
-        )
+        reading = read(work, sources, job.form, keep_rejected=job.options.keep_rejected)
         job = settled(job, reading)
         with rejects_named(job, reading):
             _check_map(job, reading)

@@ -10,7 +10,6 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -80,9 +79,7 @@ def looks_like_pairs(lines: Sequence[str]) -> bool:
 
 def split_baskets(block: Block) -> pa.ListArray:
     """Return the items of each record of a block."""
-    bounds = pa.py_buffer(np.concatenate(([0], block.ends)).astype(np.int32))
-    texts = pa.StringArray.from_buffers(len(block), bounds, pa.py_buffer(block.data))
-    words = pc.utf8_split_whitespace(texts)
+    words = pc.utf8_split_whitespace(block.as_array())
     return without_empty_words(pa.ListArray.from_arrays(words.offsets, clean_texts(words.values)))
 
 

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from incrowd.core.types import Ints64
 from incrowd.logs.formats.encoding import Seen
@@ -20,17 +21,18 @@ from incrowd.logs.formats.encoding import Seen
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
-    from incrowd.logs.formats.encoding import DecodedStream
-    from incrowd.logs.formats.source import ByteStream
+    from incrowd.logs.formats.streams import Stream
 
 __all__ = [
     "BLOCK_BYTES",
+    "BYTE_ORDER_MARK",
     "LINE_TOO_LONG",
     "MAX_LINE_BYTES",
     "QUOTE_NOT_CLOSED",
     "Block",
     "BlockCutter",
     "QuotedRecords",
+    "clean_text",
 ]
 
 BLOCK_BYTES = 8 * 1024 * 1024
@@ -39,7 +41,7 @@ MAX_LINE_BYTES = 1024 * 1024  # of a line, and of a record that quotes spread ov
 LINE_TOO_LONG = "line longer than 1 MiB"
 QUOTE_NOT_CLOSED = "quote not closed"
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LEAST_INSIDE = 2  # lines of a record without its first and its last; one may look like a record by chance
 
 
@@ -68,6 +70,11 @@ class Block:
         """Return the records as they stand in the file. Private."""
         starts = np.concatenate(([0], self.ends)).tolist()
         return [self.data[start : end - 1].decode() for start, end in pairwise(starts)]
+
+    def as_array(self) -> pa.StringArray:
+        r"""Return the records, each with its ``\n``."""
+        bounds = pa.py_buffer(np.concatenate(([0], self.ends)).astype(np.int32))
+        return pa.StringArray.from_buffers(len(self), bounds, pa.py_buffer(self.data))
 
     def take(self, records: Ints64) -> Block:
         """Return the block of some of the records, in the given order."""
@@ -118,12 +125,14 @@ class BlockCutter:
         self.line = 0
         self.seen = Seen()
 
-    def blocks(self, stream: ByteStream | DecodedStream) -> Iterator[Block]:
+    def blocks(self, stream: Stream) -> Iterator[Block]:
         """Yield the stream's records, in order."""
         unfinished = b""  # clean whole lines of a record whose quote is still open
         for lines, last in self._whole_lines(stream):
             first_line = self.line + 1 - unfinished.count(b"\n")
-            data = unfinished + self._clean(lines if self.line else lines.removeprefix(_BYTE_ORDER_MARK))
+            data = unfinished + clean_text(
+                lines if self.line else lines.removeprefix(BYTE_ORDER_MARK), self.seen
+            )
             self.line += lines.count(b"\n")
             if self._quoted is None or b'"' not in data:
                 block, unfinished = _block_of_lines(data, first_line), b""
@@ -132,7 +141,7 @@ class BlockCutter:
             if len(block):
                 yield block
 
-    def _whole_lines(self, stream: ByteStream | DecodedStream) -> Iterator[tuple[bytes, bool]]:
+    def _whole_lines(self, stream: Stream) -> Iterator[tuple[bytes, bool]]:
         """Yield runs of whole lines, none too long; the flag says that no record continues after the run."""
         tail, skipping, ended = b"", False, False  # the start of a line; inside a line that is too long
         while not ended:
@@ -171,21 +180,6 @@ class BlockCutter:
         self.line += 1
         self._reject(self.line, LINE_TOO_LONG)
 
-    def _clean(self, data: bytes) -> bytes:
-        """Make line ends uniform, remove NULs, and replace bytes that are not UTF-8."""
-        if b"\r" in data:
-            data = data.replace(b"\r\n", b"\n").replace(b"\r", b" ")
-        if b"\0" in data:
-            data = data.replace(b"\0", b"")
-        bad = 0
-        if not data.isascii():
-            try:
-                data.decode()
-            except UnicodeDecodeError:
-                bad = len(data) - len(data.decode(errors="ignore").encode())
-        self.seen.add(data, bad)
-        return data.decode(errors="replace").encode() if bad else data
-
     @property
     def bad_bytes(self) -> int:
         """How many bytes were not UTF-8 and were replaced."""
@@ -199,6 +193,22 @@ class BlockCutter:
         for line in cut.unclosed:
             self._reject(first_line + line, QUOTE_NOT_CLOSED)
         return Block(cut.data, cut.ends, cut.lines + first_line), cut.rest
+
+
+def clean_text(data: bytes, seen: Seen) -> bytes:
+    """Make line ends uniform, remove NULs, and replace bytes that are not UTF-8, which `seen` counts."""
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b" ")
+    if b"\0" in data:
+        data = data.replace(b"\0", b"")
+    bad = 0
+    if not data.isascii():
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            bad = len(data) - len(data.decode(errors="ignore").encode())
+    seen.add(data, bad)
+    return data.decode(errors="replace").encode() if bad else data
 
 
 def _block_of_lines(data: bytes, first_line: int) -> Block:

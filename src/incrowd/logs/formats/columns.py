@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING
 from incrowd.errors import BadInputError, nearest, option
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["ROLES", "find_columns", "is_usual_name", "parse_columns", "recognisable", "shape_of"]
+__all__ = [
+    "ROLES",
+    "are_numbers",
+    "find_columns",
+    "is_usual_name",
+    "numbered_columns",
+    "parse_columns",
+    "recognisable",
+    "shape_of",
+]
 
 ROLES = ("user", "query", "time", "url")
 _REQUIRED = ("user", "query")
@@ -36,14 +45,14 @@ _OTHER_NAMES = (
 # A name of one or two words; anything else may be a record, and is not shown.
 _NAME = re.compile(r"[^\W\d][\w.#/-]*( [\w.#/()-]+)?")
 _LONGEST_NAME = 64
-__all__ = ["shape_of"]
 _LONGEST_RUN = 4
 _LONGEST_SHAPE = 60
+_BETWEEN_WORDS = str.maketrans("", "", " _-")
 _RUN = re.compile(r"(?P<sign>[aA9])(?P=sign)+| {2,}")
 
 
 def parse_columns(text: str) -> dict[str, str]:
-    """Read a column map such as ``"user=uid,query=q"``.
+    """Read a column map such as ``"user=uid,query=q"``, or by number ``"user=1,query=2"``.
 
     Examples
     --------
@@ -89,30 +98,65 @@ def find_columns(
     return positions
 
 
+def are_numbers(chosen: Mapping[str, str] | None) -> bool:
+    """Whether columns are chosen by number."""
+    return bool(chosen) and all(name.isdecimal() for name in (chosen or {}).values())
+
+
+def numbered_columns(chosen: Mapping[str, str], width: int, *, file: str) -> dict[str, int]:
+    """Return the positions of columns that are chosen by number, from 1, in a file of `width` columns."""
+    _check_roles(chosen)
+    for role in _REQUIRED:
+        if role not in chosen:
+            raise BadInputError(
+                f"columns has no number for the {role}: give {option('columns', {'user': 1, 'query': 2})}"
+            )
+    for role, number in chosen.items():
+        if not 1 <= int(number) <= width:
+            raise BadInputError(f"{file} has {width} columns, and none of number {number} for the {role}")
+    positions = {role: int(chosen[role]) - 1 for role in ROLES if role in chosen}
+    _check_different(positions, file)
+    return positions
+
+
 def recognisable(names: Sequence[str], chosen: Mapping[str, str] | None = None) -> bool:
     """Whether the names are a header that has the user and the query, by the names chosen or the usual ones."""
-    folded = {name.strip().casefold() for name in names}
+    folded = {_folded(name) for name in names}
     wanted = _USUAL_NAMES | {role: (name,) for role, name in (chosen or {}).items()}
-    return all(any(name.casefold() in folded for name in wanted[role]) for role in _REQUIRED)
+    return all(any(_folded(name) in folded for name in wanted[role]) for role in _REQUIRED)
 
 
 def is_usual_name(word: str) -> bool:
     """Whether a word is one that columns of logs are often called by."""
-    return word.casefold() in {*_OTHER_NAMES, *(name for names in _USUAL_NAMES.values() for name in names)}
+    usual = {*_OTHER_NAMES, *(name for names in _USUAL_NAMES.values() for name in names)}
+    return _folded(word) in set(map(_folded, usual))
+
+
+def _folded(name: str) -> str:
+    """Return a name without what people write differently: case, blanks, underscores and hyphens."""
+    return name.casefold().translate(_BETWEEN_WORDS)
+
+
+def _places(wanted: str, names: Sequence[str], spelled: Callable[[str], str]) -> list[int]:
+    return [place for place, name in enumerate(names) if name and spelled(name) == spelled(wanted)]
 
 
 def _chosen_places(chosen: str, names: Sequence[str]) -> list[int]:
-    """Return where the columns of a name are: in this case or, if there is none, in any."""
-    exact = [place for place, name in enumerate(names) if name == chosen]
-    return exact or [place for place, name in enumerate(names) if name.casefold() == chosen.casefold()]
+    """Return where the columns of a name are: spelled so, or if there is none in any case, or else in any spelling."""
+    return (
+        _places(chosen, names, str) or _places(chosen, names, str.casefold) or _places(chosen, names, _folded)
+    )
 
 
 def _usual_places(role: str, names: Sequence[str], chosen: Mapping[str, str]) -> list[int]:
     """Return where the first usual name of a role is that was not chosen as another role."""
     taken = {place for name in chosen.values() for place in _chosen_places(name, names)}
-    folded = ["" if place in taken else name.casefold() for place, name in enumerate(names)]
-    usual = next((name for name in _USUAL_NAMES[role] if name in folded), None)
-    return [place for place, name in enumerate(folded) if name == usual]
+    left = ["" if place in taken else name for place, name in enumerate(names)]
+    for spelled in (str.casefold, _folded):
+        for usual in _USUAL_NAMES[role]:
+            if places := _places(usual, left, spelled):
+                return places
+    return []
 
 
 def _check_different(positions: Mapping[str, int], file: str) -> None:
@@ -140,11 +184,15 @@ def _ambiguous(role: str, number: int, file: str) -> str:
 
 def _missing(role: str, chosen: str | None, names: Sequence[str], file: str) -> str:
     if len(names) == 1 or not all(_NAME.fullmatch(name) and len(name) <= _LONGEST_NAME for name in names):
-        return f"{file} seems to have no header line: add a first line with the names of the columns"
+        return (
+            f"{file} seems to have no header line: add a first line with the names of the columns, "
+            f"or number them ({option('columns', {'user': 1, 'query': 2})})"
+        )
     if not any(map(_is_name_of_a_role, names)):  # then they may be a record
         return (
             f"{file} has {_lacks(role, chosen)}, and none with a usual name: found the shape '{shape_of(', '.join(names))}'; if that is "
-            f"a record, add a line of names in front, else choose with columns ({option('columns', {'user': 'NAME', 'query': 'NAME'})})"
+            f"a record, number the columns ({option('columns', {'user': 1, 'query': 2})}), "
+            f"else choose by name ({option('columns', {'user': 'NAME', 'query': 'NAME'})})"
         )
     return _listing(role, chosen, names, file)
 
@@ -167,7 +215,7 @@ def _lacks(role: str, chosen: str | None) -> str:
 
 
 def _is_name_of_a_role(name: str) -> bool:
-    return any(name.casefold() in usual for usual in _USUAL_NAMES.values())
+    return any(_folded(name) in map(_folded, usual) for usual in _USUAL_NAMES.values())
 
 
 def shape_of(line: str) -> str:

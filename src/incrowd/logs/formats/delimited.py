@@ -1,4 +1,4 @@
-"""Rows of fields between delimiters: AOL, Excite, CSV, TSV."""
+"""Rows of fields between delimiters: AOL, Excite, Sogou, CSV, TSV."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.csv as pv
 from incrowd.core.types import Ints64
 from incrowd.logs.formats.detect import AOL_WIDTHS, Layout
 from incrowd.logs.formats.rows import Rows
-from incrowd.logs.formats.times import excite_times, written_times
+from incrowd.logs.formats.sogou import without_brackets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +38,6 @@ class DelimitedParser:
         self._layout = layout
         self._rejects = rejects
         self._positions = {role: int(at) for role, at in layout.columns.items() if int(at) < layout.width}
-        self._read_times = excite_times if layout.format == "excite" else written_times
 
     def parse(self, block: Block) -> Iterator[Rows]:
         """Yield the rows with the right number of fields."""
@@ -90,12 +89,15 @@ class DelimitedParser:
 
     def _rows(self, block: Block, fields: pa.Table, lines: Ints64) -> Rows:
         columns = {role: _one_array(fields.column(str(at))) for role, at in self._positions.items()}
-        time = self._read_times(columns["time"]) if "time" in columns else None
+        if self._layout.format == "sogou":
+            columns["query"] = without_brackets(columns["query"])
 
         def text_of(rows: Ints64) -> Sequence[str]:
             return block.take(rows).texts()
 
-        return Rows(lines, columns["user"], columns["query"], time, columns.get("url"), text_of)
+        return Rows(
+            lines, columns["user"], columns["query"], columns.get("time"), columns.get("url"), text_of
+        )
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.StringArray:

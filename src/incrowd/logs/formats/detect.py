@@ -9,27 +9,39 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from incrowd.errors import BadInputError, nearest, option
+from incrowd.errors import BadInputError, option
+from incrowd.logs.form import FORMATS, InputForm
+from incrowd.logs.formats.access import ACCESS_FIELDS, is_access_row, usual_access_columns
 from incrowd.logs.formats.baskets import looks_like_baskets, looks_like_pairs
-from incrowd.logs.formats.columns import find_columns, recognisable, shape_of
+from incrowd.logs.formats.columns import (
+    are_numbers,
+    find_columns,
+    is_usual_name,
+    numbered_columns,
+    recognisable,
+    shape_of,
+)
+from incrowd.logs.formats.json_array import first_objects, looks_like_array
 from incrowd.logs.formats.parquet import parquet_columns
+from incrowd.logs.formats.sogou import SOGOU_WIDTHS, is_sogou_row, sogou_columns
+from incrowd.logs.formats.times import EXCITE, Times
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from incrowd.logs.formats.source import Source
 
-__all__ = ["AOL_WIDTHS", "FORMATS", "Layout", "choose_format", "find_layout"]
-
-FORMATS = ("aol", "excite", "csv", "tsv", "jsonl", "parquet", "dat")
+__all__ = ["AOL_WIDTHS", "Layout", "choose_format", "find_layout"]
 
 _AOL_HEADER = ("anonid", "query", "querytime")
 _AOL_COLUMNS = {"user": 0, "query": 1, "time": 2, "url": 4}
 AOL_WIDTHS = (5, 3)  # with and without the two columns of the click
 _EXCITE_COLUMNS = {"user": 0, "time": 1, "query": 2}
+_BY_POSITION = ("aol", "excite", "sogou")
 _ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*")
 _EXCITE_TIME = re.compile(r"\d{12}")
 _LINES_TO_LOOK_AT = 50
+_STEADY_DELIMITERS = "\t,;|"
 _CSV_DELIMITERS = ",;\t|"
 _RECOGNISED_DELIMITERS = _CSV_DELIMITERS[
     :-1
@@ -56,6 +68,8 @@ class Layout:
         Whether the first row holds the names of the columns.
     names
         These names.
+    times
+        How the times are written.
     """
 
     format: str
@@ -65,6 +79,7 @@ class Layout:
     quoted: bool = False
     header: bool = False
     names: tuple[str, ...] = ()
+    times: Times = Times()  # noqa: RUF009 - it never changes
 
     @property
     def column_names(self) -> dict[str, str]:
@@ -86,11 +101,9 @@ class Layout:
         return self.names[place].strip() if place < len(self.names) else f"{place + 1}"
 
 
-def choose_format(source: Source, name: str, columns: Mapping[str, str] | None) -> str:
+def choose_format(source: Source, form: InputForm) -> str:
     """Return the named format, or for ``"auto"`` the one that the file looks like."""
-    if name not in (*FORMATS, "auto"):
-        known = ("auto", *FORMATS)
-        raise BadInputError(f"format must be one of {', '.join(known)} (got '{name}'){nearest(name, known)}")
+    name = form.format
     if name == "parquet" and not source.is_parquet:
         raise BadInputError(
             f"{source.name} is not a Parquet file: choose another format ({option('format')})"
@@ -99,91 +112,132 @@ def choose_format(source: Source, name: str, columns: Mapping[str, str] | None) 
         raise BadInputError(
             f"{source.name} is a Parquet file: read it with format parquet ({option('format', 'parquet')})"
         )
-    return _recognise(source, columns) if name == "auto" else name
+    return _recognise(source, form) if name == "auto" else name
 
 
-def find_layout(source: Source, format_name: str, columns: Mapping[str, str] | None) -> Layout:
-    """Return how a file is written, in the format that was named or for ``"auto"`` in the one that it looks like."""
-    name = choose_format(source, format_name, columns)
+def find_layout(source: Source, form: InputForm) -> Layout:
+    """Return how a file is written, but for its times: in the format that was named or for ``"auto"`` in the one that it looks like."""
+    name = choose_format(source, form)
     if name == "dat":
-        if columns:
-            raise BadInputError("columns cannot be chosen for format dat: it has none")
+        if form.columns or form.time_format or form.day:
+            raise BadInputError("columns and times cannot be chosen for format dat: it has none")
         return Layout("dat", {})
-    if name in ("jsonl", "parquet"):
-        keys = _json_keys(source) if name == "jsonl" else parquet_columns(source)
-        positions = find_columns(keys, columns, file=source.name)
-        return Layout(name, {role: keys[position] for role, position in positions.items()})
-    return _delimited_layout(source, name, columns)
-
-
-def _delimited_layout(source: Source, format_name: str, columns: Mapping[str, str] | None) -> Layout:
-    """Return the layout of a file with one row a line (aol, excite, csv, tsv)."""
-    if format_name in ("aol", "excite") and columns:
+    layout = _layout_of_rows(source, name, form)
+    if not layout.has_times and (form.time_format or form.day):
         raise BadInputError(
-            f"columns cannot be chosen for format {format_name}: use format tsv ({option('format', 'tsv')})"
+            f"{source.name} has no column of times that {option('time_format' if form.time_format else 'day')} could be for: "
+            f"choose one ({option('columns', {'time': 'NAME'})})"
         )
-    if format_name == "excite":
-        return Layout("excite", _EXCITE_COLUMNS, width=3)
+    return layout
+
+
+def _layout_of_rows(source: Source, name: str, form: InputForm) -> Layout:
+    if name in ("json", "jsonl", "parquet"):
+        keys = parquet_columns(source) if name == "parquet" else _json_keys(source, name)
+        positions = find_columns(keys, form.columns, file=source.name)
+        return Layout(name, {role: keys[position] for role, position in positions.items()})
     lines = _first_lines(source)
-    if format_name == "aol":
-        header = _is_aol_header(lines[0])
-        widths = [line.count("\t") + 1 for line in lines[1 if header else 0 :]]
-        width = next((width for width in widths if width in AOL_WIDTHS), 5)
-        return Layout(
-            "aol",
-            _AOL_COLUMNS,
-            width=width,
-            header=header,
-            names=tuple(lines[0].split("\t")) if header else (),
+    if name in _BY_POSITION and form.columns:
+        raise BadInputError(
+            f"columns cannot be chosen for format {name}: use format tsv ({option('format', 'tsv')})"
         )
-    delimiter = "\t" if format_name == "tsv" else _csv_delimiter(lines[0])
-    names = _csv_header(lines, delimiter) if format_name == "csv" else lines[0].split(delimiter)
-    if not recognisable(names, columns):
+    if name == "apache":
+        usual = usual_access_columns(lines)
+        chosen = find_columns(ACCESS_FIELDS, {**usual, **(form.columns or {})}, file=source.name)
+        return Layout("apache", {role: ACCESS_FIELDS[position] for role, position in chosen.items()})
+    if name == "excite":
+        return Layout("excite", _EXCITE_COLUMNS, width=3, times=Times(EXCITE))
+    if name == "sogou":
+        width = _usual_width(lines, SOGOU_WIDTHS)
+        return Layout("sogou", sogou_columns(width), width=width)
+    if name == "aol":
+        header = _is_aol_header(lines[0])
+        width = _usual_width(lines[1 if header else 0 :], AOL_WIDTHS)
+        names = tuple(lines[0].split("\t")) if header else ()
+        return Layout("aol", _AOL_COLUMNS, width=width, header=header, names=names)
+    return _delimited_layout(source, name, lines, form)
+
+
+def _usual_width(lines: Sequence[str], widths: tuple[int, ...]) -> int:
+    """Return how many fields the first line has that has a possible number of them."""
+    found = (line.count("\t") + 1 for line in lines)
+    return next((width for width in found if width in widths), widths[0])
+
+
+def _delimited_layout(source: Source, format_name: str, lines: list[str], form: InputForm) -> Layout:
+    """Return the layout of a file with any columns (csv, tsv)."""
+    quoted = format_name == "csv"
+    delimiter = form.delimiter or (_csv_delimiter(lines[0]) if quoted else "\t")
+    names = _csv_header(lines, delimiter) if quoted else lines[0].split(delimiter)
+    if not recognisable(names, form.columns):
         source.check_encoding()  # names in another encoding would not be found
-    positions = find_columns(names, columns, file=source.name)
+        if are_numbers(form.columns):
+            return _numbered_layout(source, format_name, lines, form)
+    positions = find_columns(names, form.columns, file=source.name)
     return Layout(
-        format_name,
-        positions,
-        len(names),
-        delimiter,
-        quoted=format_name == "csv",
-        header=True,
-        names=tuple(names),
+        format_name, positions, len(names), delimiter, quoted=quoted, header=True, names=tuple(names)
     )
 
 
-def _json_keys(source: Source) -> list[str]:
+def _numbered_layout(source: Source, format_name: str, lines: list[str], form: InputForm) -> Layout:
+    """Return the layout of a file whose columns are chosen by number; usual names in them are a header."""
+    quoted = format_name == "csv"
+    delimiter = form.delimiter or (_steady_delimiter(lines) if quoted else "\t")
+    if delimiter is None:
+        raise BadInputError(
+            f"no character separates as many fields in each of the first lines of {source.name}: name it ({option('delimiter')})"
+        )
+    cells = _csv_header(lines, delimiter) if quoted else lines[0].split(delimiter)
+    positions = numbered_columns(form.columns or {}, len(cells), file=source.name)
+    header = all(is_usual_name(cells[position].strip()) for position in positions.values())
+    names = tuple(cells) if header else ()
+    return Layout(format_name, positions, len(cells), delimiter, quoted=quoted, header=header, names=names)
+
+
+def _json_keys(source: Source, format_name: str) -> list[str]:
     """Return the keys of the first JSON objects of a file, in order of appearance."""
+    is_array = format_name == "json"
     keys: dict[str, None] = {}
-    for line in _first_lines(source):
+    rows: Sequence[str | bytes] = []
+    if is_array == looks_like_array(source.head):
+        rows = first_objects(source.head) if is_array else _first_lines(source)
+    for text in rows:
         try:
-            row = msgspec.json.decode(line)
-        except (msgspec.DecodeError, RecursionError):
+            row = msgspec.json.decode(text)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue
         if isinstance(row, dict):
             keys.update(dict.fromkeys(row))
     if not keys:
+        where = "as an array" if is_array else "in its first lines"
         raise BadInputError(
-            f"{source.name} has no JSON object in its first lines: choose another format ({option('format')})"
+            f"{source.name} has no JSON object {where}: choose another format ({option('format')})"
         )
     return list(keys)
 
 
-def _recognise(source: Source, columns: Mapping[str, str] | None) -> str:
+def _recognise(source: Source, form: InputForm) -> str:
     if source.is_parquet:
         return "parquet"
+    columns = form.columns
     lines = _first_lines(source)
+    if form.delimiter is not None:
+        return "tsv" if form.delimiter == "\t" else "csv"
     suffix = next((suffix for suffix in reversed(source.suffixes) if suffix not in (".gz", ".zst")), "")
     delimiter = _csv_delimiter(lines[0], _RECOGNISED_DELIMITERS)
     named = recognisable(_csv_header(lines, delimiter), columns)  # whether the first line is a header
+    steady = _steady_delimiter(lines) if are_numbers(columns) and not named else None
     bare = not named and not columns
     looks_like = {
         "jsonl": lines[0].lstrip().startswith("{"),
+        "json": looks_like_array(source.head),
+        "apache": 2 * sum(map(is_access_row, lines)) > len(lines),
         # By position, only if the first line is such a row: else it may name other columns in that order.
         "aol": not columns and (_is_aol_header(lines[0]) or (bare and _is_aol_row(lines[0]))),
         "excite": bare and _is_excite_row(lines[0]),
-        "csv": suffix == ".csv" or (named and delimiter != "\t"),
-        "tsv": suffix in (".tsv", ".tab") or named,
+        "sogou": bare and is_sogou_row(lines[0]),
+        "csv": suffix == ".csv" or (named and delimiter != "\t") or steady not in (None, "\t"),
+        "tsv": suffix in (".tsv", ".tab") or named or steady == "\t",
         "dat": looks_like_baskets(lines, suffix) and not looks_like_pairs(_head_lines(source)),
     }
     found = next((name for name, so in looks_like.items() if so), None)
@@ -231,6 +285,18 @@ def _is_excite_row(line: str) -> bool:
 
 def _csv_delimiter(line: str, delimiters: str = _CSV_DELIMITERS) -> str:
     return next((delimiter for delimiter in delimiters if delimiter in line), ",")
+
+
+def _steady_delimiter(lines: list[str]) -> str | None:
+    """Return what separates as many fields in each of some lines: where no header says so, one line proves nothing."""
+    for delimiter in _STEADY_DELIMITERS:
+        try:
+            widths = {len(row) for row in csv.reader([line + "\n" for line in lines], delimiter=delimiter)}
+        except csv.Error:
+            continue
+        if len(widths) == 1 and widths != {1}:
+            return delimiter
+    return None
 
 
 def _csv_header(lines: list[str], delimiter: str) -> list[str]:

@@ -15,7 +15,7 @@ from incrowd.errors import BadInputError, nearest, option
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from incrowd.logs.formats.source import ByteStream
+    from incrowd.logs.formats.streams import AheadStream, ByteStream
 
 __all__ = [
     "UTF8",
@@ -171,7 +171,7 @@ class DecodedStream:
         What could not be decoded so far; it is replaced.
     """
 
-    def __init__(self, stream: ByteStream, encoding: str) -> None:
+    def __init__(self, stream: ByteStream | AheadStream, encoding: str) -> None:
         self.seen = Seen(encoding)
         self._stream = stream
         self._decoder = codecs.getincrementaldecoder(encoding)(_COUNTING)

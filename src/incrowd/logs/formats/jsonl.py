@@ -1,4 +1,4 @@
-"""Rows as JSON objects, one a line."""
+"""Rows as JSON objects, one a line, or one after the other in an array."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from incrowd.core.types import Ints64
 from incrowd.logs.formats.rows import BLANK_LINE, Rows
-from incrowd.logs.formats.times import written_times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,8 +56,9 @@ class JsonParser:
         def text_of(chosen: Ints64) -> Sequence[str]:
             return good.take(chosen).texts()
 
-        time = written_times(columns["time"]) if "time" in columns else None
-        yield Rows(good.lines, columns["user"], columns["query"], time, columns.get("url"), text_of)
+        yield Rows(
+            good.lines, columns["user"], columns["query"], columns.get("time"), columns.get("url"), text_of
+        )
 
     def _decode_one_by_one(self, block: Block) -> tuple[list[Any], Block]:
         rows, good = [], []

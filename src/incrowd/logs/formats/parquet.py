@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 from incrowd.core.types import Ints64
 from incrowd.errors import BadInputError
 from incrowd.logs.formats.rows import Rows
-from incrowd.logs.formats.times import written_times
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,7 +49,7 @@ def read_parquet(source: Source, layout: Layout, progress: Callable[[int], None]
 def rows_of(batch: pa.RecordBatch, names: Mapping[str, str], lines: Ints64) -> Rows:
     """Return rows with these line numbers; `names` are the columns of user, query, time and url."""
     text = {role: as_text(batch.column(name), name) for role, name in names.items() if role != "time"}
-    time = _as_seconds(batch.column(names["time"]), names["time"]) if "time" in names else None
+    time = _as_times(batch.column(names["time"]), names["time"]) if "time" in names else None
 
     def text_of(rows: Ints64) -> Sequence[str]:
         return [str(row) for row in batch.take(pa.array(rows)).to_pylist()]
@@ -70,14 +69,15 @@ def as_text(column: pa.Array, name: str) -> pa.StringArray:
     return texts
 
 
-def _as_seconds(column: pa.Array, name: str) -> pa.Int64Array:
+def _as_times(column: pa.Array, name: str) -> pa.Int64Array | pa.StringArray:
+    """Return seconds since 1970 where the column holds times, else its text."""
     if pa.types.is_date(column.type):
         column = pc.cast(column, pa.timestamp("s"))
     if pa.types.is_timestamp(column.type):
         return pc.cast(pc.floor_temporal(column, unit="second"), pa.timestamp("s", column.type.tz)).cast(
             pa.int64()
         )
-    return written_times(as_text(column, name))
+    return as_text(column, name)
 
 
 def _damaged(source: Source, row: int) -> BadInputError:

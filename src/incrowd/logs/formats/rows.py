@@ -15,6 +15,7 @@ from incrowd.core.types import Bools, Ints64
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from incrowd.logs.formats.times import Times
     from incrowd.logs.rejects import Rejects
 
 __all__ = ["BLANK_LINE", "EVENT_COLUMNS", "Rows", "accept"]
@@ -35,7 +36,7 @@ class Rows:
     user, query, url
         The fields, as text without nulls; `url` is None where the log has none.
     time
-        Seconds since 1970, null where the field could not be read; None where the log has no times.
+        The times as they are written, or seconds since 1970 with nulls where the format has them; None where the log has none.
     text_of
         Returns the texts of some rows, for rejects that are kept.
     """
@@ -43,13 +44,13 @@ class Rows:
     lines: Ints64
     user: pa.StringArray
     query: pa.StringArray
-    time: pa.Int64Array | None
+    time: pa.StringArray | pa.Int64Array | None
     url: pa.StringArray | None
     text_of: Callable[[Ints64], Sequence[str]]
 
 
-def accept(rows: Rows, rejects: Rejects) -> pa.Table:
-    """Return the good rows as a table of `EVENT_COLUMNS`, in clean text, and put the others among the rejects.
+def accept(rows: Rows, rejects: Rejects, times: Times) -> pa.Table:
+    """Return the good rows as a table of `EVENT_COLUMNS`, in clean text and with seconds, and put the others among the rejects.
 
     A row without a query is good: its user is kept, without items.
     """
@@ -57,13 +58,14 @@ def accept(rows: Rows, rejects: Rejects) -> pa.Table:
     query = clean_texts(rows.query)
     query = pc.if_else(pc.equal(query, _NO_QUERY), "", query)
     no_user = _mask(pc.equal(user, ""))
-    no_time = np.zeros(len(user), np.bool_) if rows.time is None else _mask(pc.is_null(rows.time))
-    blank = no_user & _mask(pc.equal(query, "")) & (no_time | (rows.time is None))
+    time = times.read(rows.time) if isinstance(rows.time, pa.StringArray) else rows.time
+    no_time = np.zeros(len(user), np.bool_) if time is None else _mask(pc.is_null(time))
+    blank = no_user & _mask(pc.equal(query, "")) & (no_time | (time is None))
     _reject(rows, blank, BLANK_LINE, rejects)
     _reject(rows, no_user & ~blank, "no user", rejects)
     _reject(rows, no_time & ~no_user, "unparsable time", rejects)
     bad = no_user | no_time
-    time = pa.nulls(len(user), pa.int64()) if rows.time is None else rows.time
+    time = pa.nulls(len(user), pa.int64()) if time is None else time
     url = pa.nulls(len(user), pa.string()) if rows.url is None else clean_texts(rows.url)
     table = pa.table([user, time, query, url], names=list(EVENT_COLUMNS))
     return table.filter(pa.array(~bad)) if bad.any() else table

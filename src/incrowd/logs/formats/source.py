@@ -1,22 +1,21 @@
-"""An input file as a stream of bytes: plain, gzip or zstd, recognised by the first bytes."""
+"""A file of an input, checked by its first bytes: it exists, holds something, and is text or Parquet."""
 
 from __future__ import annotations
 
 import os
 import stat
+import zipfile
 from pathlib import Path
-from typing import Self
-
-import pyarrow as pa
 
 from incrowd.errors import BadInputError, option
 from incrowd.logs.formats.encoding import UTF8, DecodedStream, Seen, decode_head, find_encoding
+from incrowd.logs.formats.sogou import encoding_by_look
+from incrowd.logs.formats.streams import AheadStream, ByteStream
 
 __all__ = ["HEAD_BYTES", "PARQUET_MAGIC", "Source"]
 
 PARQUET_MAGIC = b"PAR1"
 
-_COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _BINARY_MAGICS = (
     b"PK\x03\x04",
@@ -30,7 +29,6 @@ _BINARY_MAGICS = (
 # The escapes that switch to Japanese in text that is all ASCII.
 _ISO_2022_JP = (b"\x1b$B", b"\x1b$@", b"\x1b(J")
 HEAD_BYTES = 64 * 1024
-_PIECE_BYTES = 128 * 1024
 
 # Text has these only by accident; random bytes have them in one byte of nine.
 _CONTROL_BYTES = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
@@ -46,12 +44,14 @@ class Source:
     path
         The file.
     encoding
-        What its text is written in.
+        What its text is written in; None: UTF-8, unless it looks like a log that usually is in another.
+    member
+        The name of the file within `path`, where that is a .zip archive.
+    name
+        What messages call it; by default its name without the directory.
 
     Attributes
     ----------
-    name
-        The file's name without its directory, for messages.
     size
         The file's size in bytes, as stored.
     head
@@ -62,20 +62,32 @@ class Source:
         The file's size in bytes before it was compressed; None where that is not known.
     """
 
-    def __init__(self, path: str | os.PathLike[str], encoding: str = UTF8) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        encoding: str | None = None,
+        *,
+        member: str | None = None,
+        name: str | None = None,
+    ) -> None:
         self.path = Path(path)
-        self.name = self.path.name
+        self.member = member
+        self.name = name or self.path.name
         _check_name(self.path)
-        self.encoding = find_encoding(encoding)
+        named = None if encoding is None else find_encoding(encoding)
         self.is_whole = True
-        self.size = _size_of_regular_file(self.path)
-        with ByteStream(self.path) as opened:
+        self.size = _size_of_regular_file(self.path) if member is None else _size_of_member(self.path, member)
+        with ByteStream(self.path, member) as opened:
             self.head = opened.read(HEAD_BYTES, line=0)
-            self.text_size = None if opened.is_compressed else self.size
+            self._is_compressed = opened.is_compressed
+        self.text_size = None if self._is_compressed else self.size
         if not self.head:
             raise BadInputError(f"{self.name} is empty: give a file with at least one line")
+        self.encoding = named or encoding_by_look(self.head)
         if not self.is_parquet:
             self._decode_head()
+        elif member is not None:
+            raise BadInputError(f"{self.name} is a Parquet file in an archive: unpack it first")
         elif self.encoding != UTF8:
             raise BadInputError(
                 f"{self.name} is a Parquet file, whose text is UTF-8: drop {option('encoding')}"
@@ -100,63 +112,19 @@ class Source:
     @property
     def suffixes(self) -> list[str]:
         """The endings of the file's name, in small letters."""
-        return [suffix.lower() for suffix in self.path.suffixes]
+        return [suffix.lower() for suffix in Path(self.member or self.path).suffixes]
 
     @property
     def is_parquet(self) -> bool:
         """Whether the file is Parquet."""
         return self.head.startswith(PARQUET_MAGIC)
 
-    def open(self) -> ByteStream | DecodedStream:
+    def open(self) -> ByteStream | AheadStream | DecodedStream:
         """Open the file from its beginning, as text in UTF-8."""
-        stream = ByteStream(self.path)
+        opened = ByteStream(self.path, self.member)
+        is_slow = self._is_compressed or self.member is not None
+        stream = AheadStream(opened) if is_slow else opened
         return stream if self.encoding == UTF8 else DecodedStream(stream, self.encoding)
-
-
-class ByteStream:
-    """The decompressed bytes of a file. Use as a context manager."""
-
-    def __init__(self, path: Path) -> None:
-        self._name = path.name
-        try:
-            self._stored = pa.OSFile(str(path))
-        except OSError as error:
-            raise BadInputError(f"{path.name} cannot be opened: {os.strerror(error.errno or 5)}") from None
-        start = self._stored.read(4)
-        self._stored.seek(0)
-        compression = next((name for magic, name in _COMPRESSIONS.items() if start.startswith(magic)), None)
-        self.is_compressed = compression is not None
-        self._stream = pa.CompressedInputStream(self._stored, compression) if compression else self._stored
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stream.close()
-        self._stored.close()
-
-    @property
-    def stored_bytes_read(self) -> int:
-        """How far the file was read, in bytes as stored."""
-        return int(self._stored.tell())
-
-    def read(self, size: int, *, line: int) -> bytes:
-        """Read `size` bytes, fewer only at the end; `line` is the number of whole lines read before."""
-        pieces: list[bytes] = []
-        missing = size
-        while missing:
-            try:
-                piece = self._stream.read(min(missing, _PIECE_BYTES))
-            except OSError:
-                reached = line + sum(piece.count(b"\n") for piece in pieces)
-                raise BadInputError(
-                    f"{self._name} is damaged or cut short after line {reached:,}: get a whole copy of the file"
-                ) from None
-            if not piece:
-                break
-            pieces.append(piece)
-            missing -= len(piece)
-        return b"".join(pieces)
 
 
 def _check_name(path: Path) -> None:
@@ -177,6 +145,11 @@ def _size_of_regular_file(path: Path) -> int:
     if status.st_size == 0:
         raise BadInputError(f"{path.name} is empty: give a file with at least one line")
     return status.st_size
+
+
+def _size_of_member(path: Path, member: str) -> int:
+    with zipfile.ZipFile(path) as archive:
+        return archive.getinfo(member).file_size
 
 
 def _check_not_utf16(name: str, head: bytes) -> None:
@@ -200,7 +173,7 @@ def _check_text(name: str, head: bytes) -> None:
     controls = len(head) - len(head.translate(None, _CONTROL_BYTES))
     noisy = controls > _CONTROL_ACCIDENTS and controls > _CONTROL_SHARE * len(head)
     if noisy or head.startswith(_BINARY_MAGICS):
-        raise BadInputError(f"{name} looks like a binary file: give text, gzip, zstd or Parquet")
+        raise BadInputError(f"{name} looks like a binary file: give text, gzip, zstd, zip or Parquet")
 
 
 def _alternates(head: bytes) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from incrowd.logs.formats.access import AccessParser
 from incrowd.logs.formats.blocks import BLOCK_BYTES, Block, BlockCutter
 from incrowd.logs.formats.delimited import DelimitedParser
+from incrowd.logs.formats.json_array import ArrayCutter
 from incrowd.logs.formats.jsonl import JsonParser
 from incrowd.logs.formats.rows import BLANK_LINE, Rows
 
@@ -18,8 +20,16 @@ if TYPE_CHECKING:
 __all__ = ["cutter_of", "parse_blocks"]
 
 
-def cutter_of(layout: Layout, rejects: Rejects, *, block_bytes: int = BLOCK_BYTES) -> BlockCutter:
-    """Return what cuts a text of this layout into blocks of records."""
+Parser = DelimitedParser | JsonParser | AccessParser
+_PARSERS: dict[str, type[Parser]] = {"jsonl": JsonParser, "json": JsonParser, "apache": AccessParser}
+
+
+def cutter_of(
+    layout: Layout, rejects: Rejects, *, name: str, block_bytes: int = BLOCK_BYTES
+) -> BlockCutter | ArrayCutter:
+    """Return what cuts the text of a file with this layout and name into blocks of records."""
+    if layout.format == "json":
+        return ArrayCutter(name, block_bytes=block_bytes)
     quoted_by = layout.delimiter if layout.quoted else None
     return BlockCutter(rejects.add, quoted_by=quoted_by, width=layout.width, block_bytes=block_bytes)
 
@@ -28,7 +38,7 @@ def parse_blocks(
     blocks: Iterable[Block], layout: Layout, rejects: Rejects, *, header: bool
 ) -> Iterator[Rows]:
     """Yield the rows of some blocks; with `header`, less the first record that is not blank."""
-    parser = (JsonParser if layout.format == "jsonl" else DelimitedParser)(layout, rejects)
+    parser = _PARSERS.get(layout.format, DelimitedParser)(layout, rejects)
     header_to_come = header
     for block in blocks:
         records = block

@@ -15,6 +15,7 @@ from incrowd.logs.formats.baskets import split_baskets
 from incrowd.logs.formats.blocks import Block
 from incrowd.logs.formats.rows import Rows, accept
 from incrowd.logs.formats.text import cutter_of, parse_blocks
+from incrowd.logs.formats.times import Times
 from incrowd.logs.rejects import Rejects
 from incrowd.spark.reading.lines import Place, arrow_schema, cut_blocks, streams
 from incrowd.spark.reading.survey import Plan
@@ -37,19 +38,23 @@ def _parsed(batches: Iterable[pa.RecordBatch], *, plans: Plans, keep_text: bool)
     for place, text in streams(batches):
         plan, rejects = plans.value[place], Rejects(keep_text=keep_text)
         layout = plan.layout
-        blocks = cut_blocks(text, cutter_of(layout, rejects), lines_before=plan.lines_before)
+        cutter = cutter_of(layout, rejects, name=place.file)
+        blocks = cut_blocks(text, cutter, lines_before=plan.lines_before)
         if layout.format == "dat":
             yield from _basket_batches(blocks, plan.records_before)
             yield from _reject_batches(rejects, plan.file)
         else:
             header = layout.header and plan.lines_before == 0
-            yield from event_batches(parse_blocks(blocks, layout, rejects, header=header), rejects, plan.file)
+            rows = parse_blocks(blocks, layout, rejects, header=header)
+            yield from event_batches(rows, rejects, plan.file, layout.times)
 
 
-def event_batches(rows: Iterable[Rows], rejects: Rejects, file: int) -> Iterator[pa.RecordBatch]:
+def event_batches(
+    rows: Iterable[Rows], rejects: Rejects, file: int, times: Times
+) -> Iterator[pa.RecordBatch]:
     """Yield the good rows, and the rejected lines with their file's number."""
     for some in rows:
-        good = accept(some, rejects).combine_chunks()
+        good = accept(some, rejects, times).combine_chunks()
         if len(good):
             known = {name: good.column(name).chunk(0) for name in ("user", "time", "query")}
             clicked = pc.fill_null(pc.not_equal(good.column("url").chunk(0), ""), fill_value=False)

@@ -6,11 +6,13 @@ the lines of the file's blocks before; those are counted first (incrowd.spark.re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import NamedTuple
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +22,7 @@ from pyspark.sql import functions as f
 
 from incrowd.errors import BadInputError
 from incrowd.logs.formats.blocks import Block, BlockCutter
+from incrowd.logs.formats.json_array import ArrayCutter
 
 __all__ = ["Place", "Text", "arrow_schema", "cut_blocks", "read_lines", "streams", "whole_files"]
 
@@ -39,19 +42,29 @@ class Place(NamedTuple):
     block: int
 
 
-def read_lines(spark: SparkSession, source: str) -> DataFrame:
-    """Return the lines (`value`, as bytes) of all files of a path, with their `file` and `block`."""
-    try:
-        lines = spark.read.option("lineSep", "\n").text(source)
-    except AnalysisException as error:
-        if "PATH_NOT_FOUND" not in (error.getCondition() or ""):
-            raise
-        raise BadInputError(f"input {source} does not exist") from None
+def read_lines(spark: SparkSession, sources: Sequence[str]) -> DataFrame:
+    """Return the lines (`value`, as bytes) of all files of some paths, with their `file` and `block`."""
+    files: Counter[str] = Counter()
+    for source in sources:
+        files.update(_text(spark, [source]).inputFiles() if len(sources) > 1 else [])
+    for file, times in files.items():
+        if times > 1:
+            raise BadInputError(f"input {unquote(file)} is given twice: name each file once")
+    lines = _text(spark, sources)
     return lines.select(
         f.col("value").cast("binary").alias("value"),
         f.col("_metadata.file_path").alias("file"),
         f.col("_metadata.file_block_start").alias("block"),
     )
+
+
+def _text(spark: SparkSession, sources: Sequence[str]) -> DataFrame:
+    try:
+        return spark.read.option("lineSep", "\n").text(list(sources))
+    except AnalysisException as error:
+        if "PATH_NOT_FOUND" not in (error.getCondition() or ""):
+            raise
+        raise BadInputError(f"input {sources[0]} does not exist") from None
 
 
 @contextmanager
@@ -115,7 +128,7 @@ def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Place, bytes]]:
                 yield place, b"\n".join(lines[first:stop]) + b"\n"
 
 
-def cut_blocks(text: Text, cutter: BlockCutter, *, lines_before: int) -> Iterator[Block]:
+def cut_blocks(text: Text, cutter: BlockCutter | ArrayCutter, *, lines_before: int) -> Iterator[Block]:
     """Yield the records of a file's block, numbered after the lines of the blocks before."""
     cutter.line = lines_before
     yield from cutter.blocks(text)  # type: ignore[arg-type] # it reads, as a file's stream does

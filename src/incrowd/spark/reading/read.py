@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,6 +11,8 @@ from urllib.parse import unquote
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from incrowd.logs.files import short_names
+from incrowd.logs.form import InputForm
 from incrowd.logs.input import Input, check_has_rows
 from incrowd.spark.reading.events import parse
 from incrowd.spark.reading.lines import read_lines, whole_files
@@ -50,25 +51,23 @@ class Reading(Input):
     def rejected_rows(self) -> Iterator[dict[str, Any]]:
         """Yield the rejected lines, ordered by file and line; the file is named where there are several."""
         wanted = self.parsed.where(f.col("reason").isNotNull()).select("file", "line", "reason", "text")
-        names = [unquote(re.sub("^file:", "", file)) for file in self.found.files]
+        names = short_names([unquote(file) for file in self.found.files])
         for row in wanted.orderBy("file", "line", "reason").toLocalIterator():
             yield {**row.asDict(), "file": names[row["file"]] if len(names) > 1 else None}
 
 
-def read(
-    work: Work, source: str, *, format_name: str, columns: Mapping[str, str] | None, keep_rejected: bool
-) -> Reading:
-    """Read all files of a path, as :func:`incrowd.logs.read_log` reads one."""
-    name = source.rstrip("/").rpartition("/")[2]
-    look = partial(survey, source=name, format_name=format_name, columns=columns)
-    lines = read_lines(work.spark, source)
-    if format_name in ("auto", "parquet") and is_parquet(lines):
-        tables = read_tables(work.spark, source, name=name, columns=columns, keep_rejected=keep_rejected)
+def read(work: Work, sources: Sequence[str], form: InputForm, *, keep_rejected: bool) -> Reading:
+    """Read all files of some paths, as :func:`incrowd.logs.read_log` does."""
+    name = sources[0].rstrip("/").rpartition("/")[2] if len(sources) == 1 else f"{len(sources):,} inputs"
+    look = partial(survey, source=name, form=form)
+    lines = read_lines(work.spark, sources)
+    if form.format in ("auto", "parquet") and is_parquet(lines):
+        tables = read_tables(work.spark, sources, name=name, form=form, keep_rejected=keep_rejected)
         return _counted(work, name, *tables)
     found = look(lines)
     if len(found.plans) > len(found.files) and any(plan.layout.quoted for plan in found.plans.values()):
         with whole_files(work.spark):
-            lines = read_lines(work.spark, source)
+            lines = read_lines(work.spark, sources)
             return _parsed(work, name, lines, look(lines), keep_rejected=keep_rejected)
     return _parsed(work, name, lines, found, keep_rejected=keep_rejected)
 

@@ -15,10 +15,13 @@ from pyspark.sql import DataFrame, Row
 
 from incrowd.core.temporary import private_directory
 from incrowd.errors import BadInputError, option
+from incrowd.logs.form import InputForm
 from incrowd.logs.formats.blocks import BlockCutter
 from incrowd.logs.formats.detect import Layout, find_layout
 from incrowd.logs.formats.encoding import UTF8, too_many, wrong_encoding
+from incrowd.logs.formats.parts import Part, with_times
 from incrowd.logs.formats.source import HEAD_BYTES, Source
+from incrowd.logs.formats.times import Times
 from incrowd.spark.reading.lines import Place, Text, arrow_schema, cut_blocks, streams
 
 __all__ = ["Plan", "Survey", "survey"]
@@ -51,18 +54,18 @@ class Survey(NamedTuple):
     plans: Mapping[Place, Plan]
 
 
-def survey(lines: DataFrame, *, source: str, format_name: str, columns: Mapping[str, str] | None) -> Survey:
+def survey(lines: DataFrame, *, source: str, form: InputForm) -> Survey:
     """Look at all files. What comes to the driver is a line of numbers for each block."""
-    look = partial(_look, format_name=format_name, columns=columns)
+    look = partial(_look, form=form)
     found = sorted(lines.mapInArrow(look, _FOUND).collect(), key=lambda one: (one["file"], one["block"]))
     if not found:
         raise BadInputError(f"{source} is empty: give a file with at least one line")
     for one in found:
         if one["error"]:
             raise BadInputError(one["error"])
-    layouts = {one["file"]: Layout(**json.loads(one["layout"])) for one in found if one["layout"]}
+    layouts = {one["file"]: _layout_from(one["layout"]) for one in found if one["layout"]}
     formats = {layout.format for layout in layouts.values()}
-    times = {layout.has_times for layout in layouts.values()}
+    times = {layout.times if layout.has_times else None for layout in layouts.values()}
     if len(formats) > 1 or len(times) > 1:
         raise BadInputError(
             f"the files of {source} are not written in one way ({', '.join(sorted(formats))}): "
@@ -75,7 +78,7 @@ def survey(lines: DataFrame, *, source: str, format_name: str, columns: Mapping[
         done.update({file: one["lines"], "records": one["records"]})
     total = sum(one["lines"] for one in found), sum(one["records"] for one in found)
     bad_bytes = _count_bad_bytes(found)
-    return Survey(files, formats.pop(), times.pop(), *total, bad_bytes, plans)
+    return Survey(files, formats.pop(), times.pop() is not None, *total, bad_bytes, plans)
 
 
 def _count_bad_bytes(found: Sequence[Row]) -> int:
@@ -92,15 +95,13 @@ def _count_bad_bytes(found: Sequence[Row]) -> int:
     return bad.total()
 
 
-def _look(
-    batches: Iterable[pa.RecordBatch], *, format_name: str, columns: Mapping[str, str] | None
-) -> Iterator[pa.RecordBatch]:
+def _look(batches: Iterable[pa.RecordBatch], *, form: InputForm) -> Iterator[pa.RecordBatch]:
     """Count each block's lines and records; look at how a file is written where it begins."""
     for place, text in streams(batches):
         layout = error = None
         if place.block == 0:
             try:
-                layout = json.dumps(asdict(_layout(place.file, text, format_name, columns)))
+                layout = json.dumps(asdict(_layout(place.file, text, form)))
             except BadInputError as reason:
                 error = str(reason)
         before = int(place.block > 0)  # a byte order mark means something in the first line only
@@ -116,12 +117,26 @@ def _ignore(_line: int, _reason: str) -> None:
     """Lines are rejected when they are read; here they are counted."""
 
 
-def _layout(file: str, text: Text, format_name: str, columns: Mapping[str, str] | None) -> Layout:
+def _layout(file: str, text: Text, form: InputForm) -> Layout:
     """Tell how a file is written by a look at its first bytes, as the local engine does."""
     with private_directory() as directory:
         head = directory / unquote(file).rpartition("/")[2]
         head.write_bytes(text.head(HEAD_BYTES))
         source = Source(head)
-        if source.is_parquet and format_name in ("auto", "parquet"):
+        if source.is_parquet and form.format in ("auto", "parquet"):
             raise BadInputError(f"{source.name} is a Parquet file among text: give one kind at a time")
-        return find_layout(source, format_name, columns)
+        if source.encoding != UTF8:
+            raise BadInputError(
+                f"{source.name} is in {source.encoding}: convert it to UTF-8, or use --engine local"
+            )
+        layout = find_layout(source, form)
+        if layout.format == "json":
+            raise BadInputError(
+                f"{source.name} is a JSON array: write one object a line, or use --engine local"
+            )
+        return with_times([Part(source, layout)], form, look_further=False)[0].layout
+
+
+def _layout_from(text: str) -> Layout:
+    said = json.loads(text)
+    return Layout(**said | {"times": Times(**said["times"])})

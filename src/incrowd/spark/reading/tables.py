@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -13,15 +13,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from incrowd.errors import BadInputError
+from incrowd.logs.form import InputForm
 from incrowd.logs.formats.columns import find_columns
 from incrowd.logs.formats.parquet import rows_of
 from incrowd.logs.formats.source import PARQUET_MAGIC
+from incrowd.logs.formats.time_styles import choose_times, undecided
+from incrowd.logs.formats.times import Times
 from incrowd.logs.rejects import Rejects
 from incrowd.spark.reading.events import EVENTS, event_batches
 from incrowd.spark.reading.survey import Survey
 
 __all__ = ["is_parquet", "read_tables"]
 
+_SAMPLE_ROWS = 1000
 FILE, NUMBER = "_incrowd_file", "_incrowd_row"
 
 
@@ -33,37 +37,47 @@ def is_parquet(lines: DataFrame) -> bool:
 
 def read_tables(
     spark: SparkSession,
-    source: str,
+    sources: Sequence[str],
     *,
     name: str,
-    columns: Mapping[str, str] | None,
+    form: InputForm,
     keep_rejected: bool,
 ) -> tuple[Survey, DataFrame]:
-    """Return what all Parquet files of a path are, and their rows as :func:`incrowd.spark.reading.events.parse` gives them."""
+    """Return what all Parquet files of some paths are, and their rows as :func:`incrowd.spark.reading.events.parse` gives them."""
     try:
-        table = spark.read.parquet(source)
+        table = spark.read.parquet(*sources)
     except AnalysisException:
         raise BadInputError(
             f"{name} cannot be read as Parquet: give whole files that all have the same columns"
         ) from None
-    places = find_columns(table.columns, columns, file=name)
+    places = find_columns(table.columns, form.columns, file=name)
     names = {role: table.columns[place] for role, place in places.items()}
-    _check_kinds(table, names)
+    times = _times(table, names, name, form)
     counted = table.groupBy(f.col("_metadata.file_path").alias("file")).count().collect()
     sizes = {row["file"]: row["count"] for row in counted}
     files = tuple(sorted(sizes))
     numbered = _wanted(table, names).select(
         "*", f.col("_metadata.file_path").alias(FILE), f.col("_metadata.row_index").alias(NUMBER)
     )
-    rows = numbered.mapInArrow(partial(_parsed, names=names, files=files, keep_text=keep_rejected), EVENTS)
+    parsed = partial(_parsed, names=names, files=files, times=times, keep_text=keep_rejected)
+    rows = numbered.mapInArrow(parsed, EVENTS)
     total = sum(sizes.values())
     return Survey(files, "parquet", "time" in names, total, total, 0, {}), rows
 
 
-def _check_kinds(table: DataFrame, names: Mapping[str, str]) -> None:
-    """Refuse columns that are no text and no times, before any row is read."""
-    schema = _wanted(table, names).limit(0).toArrow().schema
-    rows_of(_named(pa.RecordBatch.from_pylist([], schema), names), names, np.empty(0, np.int64))
+def _times(table: DataFrame, names: Mapping[str, str], name: str, form: InputForm) -> Times:
+    """Tell how times are written by the first rows; refuse columns that are no text and no times, before any other is read."""
+    first = _wanted(table, names).limit(_SAMPLE_ROWS).toArrow().combine_chunks()
+    batch = next(iter(first.to_batches()), pa.RecordBatch.from_pylist([], first.schema))
+    sample = rows_of(_named(batch, names), names, np.arange(1, len(batch) + 1)).time
+    if isinstance(sample, pa.StringArray):
+        times = choose_times({name: sample}, form)
+        if times is None:
+            raise undecided(name)
+        return times
+    if form.time_format or form.day:
+        raise BadInputError(f"{name} has no times as text: drop --time-format and --day")
+    return Times()
 
 
 def _wanted(table: DataFrame, names: Mapping[str, str]) -> DataFrame:
@@ -79,7 +93,12 @@ def _named(batch: pa.RecordBatch, names: Mapping[str, str]) -> pa.RecordBatch:
 
 
 def _parsed(
-    batches: Iterable[pa.RecordBatch], *, names: Mapping[str, str], files: tuple[str, ...], keep_text: bool
+    batches: Iterable[pa.RecordBatch],
+    *,
+    names: Mapping[str, str],
+    files: tuple[str, ...],
+    times: Times,
+    keep_text: bool,
 ) -> Iterator[pa.RecordBatch]:
     numbers = {file: number for number, file in enumerate(files)}
     rejects = Rejects(keep_text=keep_text)
@@ -87,4 +106,5 @@ def _parsed(
         for file in batch.column(FILE).unique().to_pylist():
             part = batch.filter(pc.equal(batch.column(FILE), file))
             lines = np.array(part.column(NUMBER)) + 1
-            yield from event_batches([rows_of(_named(part, names), names, lines)], rejects, numbers[file])
+            rows = rows_of(_named(part, names), names, lines)
+            yield from event_batches([rows], rejects, numbers[file], times)

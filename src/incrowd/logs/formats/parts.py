@@ -1,0 +1,136 @@
+"""The parts of an input: each a checked file with its layout, all written in one way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from incrowd.errors import BadInputError, option
+from incrowd.logs.formats.detect import Layout, find_layout
+from incrowd.logs.formats.json_array import first_objects
+from incrowd.logs.formats.parquet import read_parquet
+from incrowd.logs.formats.text import cutter_of, parse_blocks
+from incrowd.logs.formats.time_styles import choose_times, undecided, which_comes_first
+from incrowd.logs.formats.times import EXCITE, Times
+from incrowd.logs.rejects import Rejects
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from incrowd.logs.form import InputForm
+    from incrowd.logs.formats.source import Source
+    from incrowd.logs.formats.streams import Stream
+
+__all__ = ["Part", "open_parts", "with_times"]
+
+
+class Part(NamedTuple):
+    """A file of an input, and how it is written."""
+
+    source: Source
+    layout: Layout
+
+
+def open_parts(sources: Sequence[Source], form: InputForm) -> list[Part]:
+    """Find out how each file is written; refuse one that is written in another way than the first."""
+    parts = [Part(source, find_layout(source, form)) for source in sources]
+    for part in parts[1:]:
+        _check_alike(parts[0], part)
+    return with_times(parts, form)
+
+
+def with_times(parts: Sequence[Part], form: InputForm, *, look_further: bool = True) -> list[Part]:
+    """Find out how the times of all parts are written: by their first lines or, if these leave it open, by all.
+
+    Raises
+    ------
+    BadInputError
+        It stays open, or is not known; the message says what to give.
+    """
+    first, said = parts[0].layout, form.time_format or form.day
+    if not first.has_times or (first.times.style == EXCITE and not said):
+        return list(parts)
+    samples = {part.source.name: _first_times(part) for part in parts}
+    texts = {name: sample for name, sample in samples.items() if isinstance(sample, pa.StringArray)}
+    if not texts:
+        if said:
+            raise BadInputError(
+                f"the times of {parts[0].source.name} are times already: drop {option('time_format')} and {option('day')}"
+            )
+        return list(parts)
+    times = choose_times(texts, form)
+    if times is None:
+        style = which_comes_first(_all_times(parts)) if look_further else None
+        if style is None:
+            raise undecided(parts[0].source.name)
+        times = Times(style)
+    return [part._replace(layout=replace(part.layout, times=times)) for part in parts]
+
+
+def _check_alike(first: Part, other: Part) -> None:
+    name, one, two = other.source.name, first.layout, other.layout
+    if one.format != two.format:
+        raise BadInputError(
+            f"{name} is written as {two.format}, and {first.source.name} as {one.format}: "
+            f"give files of one kind, or name it ({option('format')})"
+        )
+    if set(one.columns) != set(two.columns):
+        roles = ", ".join(sorted(set(one.columns) ^ set(two.columns)))
+        raise BadInputError(
+            f"{name} and {first.source.name} do not both have a column for: {roles}; "
+            f"give files with the same columns, or choose them ({option('columns')})"
+        )
+
+
+def _first_times(part: Part) -> pa.Array:
+    """Return some times as they are written, or as seconds where the format has them."""
+    is_parquet = part.layout.format == "parquet"
+    columns = _times_of_table(part) if is_parquet else _times_in(_Head(part), part)
+    return next(columns, pa.array([], pa.string()))
+
+
+def _all_times(parts: Sequence[Part]) -> Iterator[pa.StringArray]:
+    """Yield the times of all parts, block by block."""
+    for part in parts:
+        if part.layout.format == "parquet":
+            yield from _times_of_table(part)
+        else:
+            with part.source.open() as stream:
+                yield from _times_in(stream, part)
+
+
+def _times_of_table(part: Part) -> Iterator[pa.Array]:
+    for rows in read_parquet(part.source, part.layout, _ignore):
+        yield rows.time
+
+
+def _times_in(stream: Stream, part: Part) -> Iterator[pa.StringArray]:
+    source, layout = part
+    rejects = Rejects()  # what cannot be read is reported when the rows are read
+    blocks = cutter_of(layout, rejects, name=source.name).blocks(stream)
+    for rows in parse_blocks(blocks, layout, rejects, header=layout.header):
+        rejects.take()
+        yield rows.time
+
+
+class _Head:
+    """The first whole records of a file, as a stream."""
+
+    def __init__(self, part: Part) -> None:
+        head = part.source.head
+        if part.layout.format == "json":
+            self._data = b"[%b]" % b",".join(first_objects(head))
+        else:
+            self._data = head if part.source.is_whole else head[: head.rfind(b"\n") + 1]
+        self.stored_bytes_read = 0
+
+    def read(self, size: int, *, line: int) -> bytes:  # noqa: ARG002 - as a file's stream has it
+        """Read `size` bytes, fewer only at the end."""
+        data, self._data = self._data[:size], self._data[size:]
+        return data
+
+
+def _ignore(_done: int) -> None:
+    """Progress is reported when the rows are read."""
