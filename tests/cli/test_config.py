@@ -59,7 +59,9 @@ def test_every_option_has_its_key(write):
         }.get(type(value), value)
         if isinstance(expected, set):
             assert given in expected, key
-        elif isinstance(option.type, click.Path) or key in ("input", "taxonomy"):
+        elif key == "input":
+            assert given == tuple(str(path.parent / one) for one in value)
+        elif isinstance(option.type, click.Path) or key == "taxonomy":
             assert str(given) == str(path.parent / value), key
         else:
             assert given == expected, key
@@ -108,9 +110,9 @@ def test_the_command_line_wins(write, tmp_path):
         'input = "file.tsv"\nk = 3\nseed = 1\nmethod = "flock"\n[set]\nspecificity = 0.5\nother = "x"\n'
     )
     given = read(config, "typed.tsv", "--k", 9, "--set", "specificity=1")
-    assert (given["input"], given["k"], given["seed"]) == ("typed.tsv", "9", 1)
+    assert (given["input"], given["k"], given["seed"]) == (("typed.tsv",), "9", 1)
     assert given["settings"] == {"specificity": "1", "other": "x"}  # parameter by parameter
-    assert read(config)["input"] == str(tmp_path / "file.tsv")
+    assert read(config)["input"] == (str(tmp_path / "file.tsv"),)
 
 
 @pytest.mark.parametrize(
@@ -136,13 +138,14 @@ def test_files_are_beside_the_file_that_names_them(write, tmp_path, monkeypatch)
         'input = "~/log.tsv"\nout = "/there/release"\nseries = "../ledger"\ntaxonomy = "balanced:5"\n'
     )
     given = read(config)
-    assert given["input"] == "/home/me/log.tsv"
+    assert given["input"] == ("/home/me/log.tsv",)
     assert str(given["out"]) == "/there/release"
     assert given["series"] == tmp_path / "../ledger"
     assert given["taxonomy"] == "balanced:5"
     assert read(write('input = "x"\ntaxonomy = "wordnet"\n'))["taxonomy"] == "wordnet"
     assert read(write('input = "x"\ntaxonomy = "tree.txt"\n'))["taxonomy"] == str(tmp_path / "tree.txt")
-    assert read(write('input = "hdfs://host/log"\n'))["input"] == "hdfs://host/log"
+    assert read(write('input = "hdfs://host/log"\n'))["input"] == ("hdfs://host/log",)
+    assert read(write('input = "-"\n'))["input"] == ("-",)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +207,7 @@ def test_bad_values_are_refused_as_on_the_command_line(log, write):
 
 def test_without_input_in_either_place_it_is_missing(write):
     assert refused(call("anonymize", "--config", write("k = 3\n"), "--dry-run")).startswith(
-        "Missing argument 'INPUT'"
+        "Missing argument 'INPUT...'"
     )
 
 

@@ -96,7 +96,7 @@ def test_what_is_lacking_is_counted_and_never_named(place, tmp_path):
     assert line == (
         "taxonomy list.txt lacks 2 of the 3 items (1 of them name several nodes: give ids or whole paths); use --unlisted keep "
         "(they get a branch of their own) or --unlisted drop (they are removed), or give another file; "
-        "'incrowd taxonomy show FILE --find WORD' looks for one"
+        "'incrowd taxonomy show' looks for one"
     )
 
 

@@ -82,7 +82,7 @@ def test_binary_file(tmp_path, data):
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_utf_16_says_how_to_read_it(tmp_path, encoding):
     path = write(tmp_path / "log", ROW.encode(encoding))
-    assert f"--encoding {encoding}," in message(path)
+    assert f"encoding='{encoding}'," in message(path)
     with read_log(path, encoding=encoding) as log:
         assert log.format == "aol"
         assert log.transactions().owners.to_pylist() == ["17"]
@@ -93,7 +93,7 @@ def test_unknown_format_suggests_the_nearest(tmp_path):
 
 
 def test_unrecognised_format_says_how_to_name_it(tmp_path):
-    assert "--format" in message(write(tmp_path / "log", f"{SECRET},b\tc\nd,e\n"))
+    assert "(format)" in message(write(tmp_path / "log", f"{SECRET},b\tc\nd,e\n"))
 
 
 def test_missing_column_names_the_columns(tmp_path):
@@ -130,7 +130,7 @@ def test_no_header_is_not_quoted(tmp_path):
 
 
 def test_columns_where_there_are_none_to_choose(tmp_path):
-    assert "--format tsv" in message(write(tmp_path / "log", ROW), columns={"user": "x"}, format="aol")
+    assert "format='tsv'" in message(write(tmp_path / "log", ROW), columns={"user": "x"}, format="aol")
     assert "format dat" in message(write(tmp_path / "log.dat", "1 2\n"), columns={"user": "x"})
     assert "columns has no 'usr'" in message(
         write(tmp_path / "log.csv", "user,query\na,b\n"), columns={"usr": "x"}

@@ -190,7 +190,7 @@ def test_values_of_several_types_in_a_pandas_column():
     frame = pandas.DataFrame({"user": [1, "b", None], "query": ["x", "y", "z"], "other": [{1}, "s", 3.5]})
     with read(frame) as log:
         assert log.transactions().owners.to_pylist() == ["1", "b"]
-        assert list(log.rejected_rows()) == [{"line": 3, "reason": "no user", "text": None}]
+        assert list(log.rejected_rows()) == [{"file": None, "line": 3, "reason": "no user", "text": None}]
 
 
 def test_columns_are_named():
@@ -245,7 +245,7 @@ def test_baskets_in_long_form():
 def test_a_row_without_a_list_is_rejected_and_its_number_stays_its_name():
     with read([{"x": ["a"]}, {"x": None}, {"x": ["b", None]}], items="x") as log:
         assert log.transactions().owners.to_pylist() == ["1", "3"]
-        assert list(log.rejected_rows()) == [{"line": 2, "reason": "no items", "text": None}]
+        assert list(log.rejected_rows()) == [{"file": None, "line": 2, "reason": "no items", "text": None}]
 
 
 def test_what_cannot_be_seen_is_removed_from_items_too():
@@ -323,9 +323,25 @@ def test_progress_counts_rows():
     assert seen == [(243, 243)]
 
 
-def test_several_files_go_to_the_reader_of_files(monkeypatch):
-    seen = []
-    monkeypatch.setattr("incrowd.logs.frames.read_log", lambda paths, **_: seen.append(paths))
-    for given in ("a.csv", ["a.csv"], ["a.csv", "b.csv"]):
-        ic.read(given)
-    assert seen == ["a.csv", "a.csv", ["a.csv", "b.csv"]]
+def test_several_files_are_one_log(tmp_path):
+    parts = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for path, user in zip(parts, ("x", "y"), strict=True):
+        path.write_text(f"user,query\n{user},red car\n", encoding="utf-8")
+    for given, users in ((parts[0], ["x"]), ([parts[0]], ["x"]), (parts, ["x", "y"]), (tmp_path, ["x", "y"])):
+        with ic.read(given) as log:
+            assert log.transactions().owners.to_pylist() == users
+
+
+def test_texts_of_times_are_understood_as_those_of_files_are():
+    rows = {"user": ["a", "b"], "query": ["x", "y"], "time": ["3/31/2006 11:59 PM", "4/1/2006 1:00 AM"]}
+    with ic.read(rows) as log:
+        assert log.store.table("SELECT time FROM events ORDER BY time").column(0).to_pylist() == [
+            1143849540,
+            1143853200,
+        ]
+    with ic.read({**rows, "time": ["23:59", "01:00"]}, day="2006-03-31") as log:
+        assert log.store.row("SELECT max(time) FROM events") == (1143849540,)
+    with pytest.raises(ic.BadInputError, match="time_format"):
+        ic.read({**rows, "time": ["3/4/2006", "4/3/2006"]})
+    with ic.read({**rows, "time": ["3/4/2006", "4/3/2006"]}, time_format="%d/%m/%Y") as log:
+        assert log.store.row("SELECT min(time) FROM events") == (1141430400,)

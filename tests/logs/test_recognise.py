@@ -87,7 +87,7 @@ def test_everything_else_asks_for_the_format_and_shows_no_content(tmp_path, name
     with pytest.raises(BadInputError) as caught:
         read_log(path)
     said = str(caught.value)
-    assert "--format" in said
+    assert "(format)" in said
     assert f"the shape '{shape_of(text.splitlines()[0])}'" in said
     shown = said.partition("the shape '")[2].partition("'")[0]
     assert re.fullmatch(r"([aA9]|[^a-zA-Z0-9])*", shown.replace("\\t", " "))

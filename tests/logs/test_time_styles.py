@@ -69,7 +69,7 @@ def test_no_moment_is_null(text):
 
 @pytest.mark.parametrize("pattern", ["%Q", "", "no time", "%d %d", "%Y %m", "100%"])
 def test_bad_time_formats(pattern):
-    with pytest.raises(BadInputError, match="--time-format"):
+    with pytest.raises(BadInputError, match="time_format"):
         check_time_format(pattern)
 
 

@@ -70,8 +70,8 @@ def test_refuse():
     with pytest.raises(BadInputError) as caught:
         attached([["pug", "secret"], ["other"]])
     assert str(caught.value) == (
-        "taxonomy test lacks 2 of the 3 items; use --unlisted keep (they get a branch of their own) or --unlisted drop "
-        "(they are removed), or give another file; 'incrowd taxonomy show FILE --find WORD' looks for one"
+        "taxonomy test lacks 2 of the 3 items; use unlisted='keep' (they get a branch of their own) or unlisted='drop' "
+        "(they are removed), or give another file; 'incrowd taxonomy show' looks for one"
     )
 
 

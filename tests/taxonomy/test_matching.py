@@ -58,7 +58,7 @@ def test_the_account_says_how_many():
     notes = attached(["milk", "Milk", "almond", "x"], "drop").transactions.account
     assert notes[-2:] == (
         "Found 2 distinct items in the taxonomy in another case of letters only.",
-        "Removed 1 distinct items that the taxonomy does not list (--unlisted drop).",
+        "Removed 1 distinct items that the taxonomy does not list (unlisted='drop').",
     )
 
 

@@ -111,11 +111,9 @@ def _add_items(table: Table, plan: Plan) -> None:
         table.add_row(f"{counts['units']:,}", f"{units}{empty}")
     kind = "items" if plan.recognised.is_baskets else f"items (--items {plan.job.items})"
     table.add_row(f"{counts['items']:,}", f"distinct {kind}, {counts['occurrences']:,} in all")
-    if plan.unlisted:
+    if unlisted := plan.found.get("unlisted"):
         becomes = BECOMES[plan.unlisted_are or "keep"]
-        table.add_row(
-            f"{plan.unlisted:,}", f"distinct items that {visible(str(plan.taxonomy))} lacks: {becomes}"
-        )
+        table.add_row(f"{unlisted:,}", f"distinct items that {visible(str(plan.taxonomy))} lacks: {becomes}")
 
 
 def _show_choices(console: Console, plan: Plan) -> None:

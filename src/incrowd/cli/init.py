@@ -82,7 +82,7 @@ def init(file: Path, force: bool, as_json: bool, **given: Any) -> None:  # noqa:
         "out": _free_name(file.parent),
         "goal": goal,
         "k": k,
-        **{key: given[key] for key in READING if given[key] not in (None, _default(key))},
+        **{_key(name): given[name] for name in READING if given[name] not in (None, _default(_key(name)))},
     }
     text = _configuration(file.name, values)
     with atomic_write(file, replaces=_is_configuration if force else None) as draft:
@@ -91,6 +91,11 @@ def init(file: Path, force: bool, as_json: bool, **given: Any) -> None:  # noqa:
 
 
 init.params[4:4] = [parameter for parameter in anonymize.params if parameter.name in READING]
+
+
+def _key(name: str) -> str:
+    """Return the key of an option's name."""
+    return name.replace("_", "-")
 
 
 def _choose_input(given: Mapping[str, Any], *, asks: bool) -> tuple[Path, Recognised]:

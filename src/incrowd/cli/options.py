@@ -46,10 +46,10 @@ class CommaText(click.types.StringParamType):
     """A list of texts with commas in between."""
 
 
-INPUT = TextOrFile(lambda text: "://" not in text)  # Spark reads addresses too
+STANDARD_INPUT = "-"
+INPUT = TextOrFile(lambda text: "://" not in text and text != STANDARD_INPUT)  # Spark reads addresses too
 TAXONOMY = TextOrFile(lambda text: text != "wordnet" and text.partition(":")[0] != "balanced")
 COMMA_TEXT = CommaText()
-STANDARD_INPUT = "-"
 _SPOOL_BYTES = 1024 * 1024
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -108,6 +108,7 @@ def _machine_memory() -> str:
 FORM_OPTIONS = (
     click.option(
         "--columns",
+        type=COMMA_TEXT,
         help="Column names, as user=..,query=..,time=..,url=..; numbers from 1 where the file has no names.",
     ),
     click.option(

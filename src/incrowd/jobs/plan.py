@@ -83,8 +83,8 @@ class Plan:
         How many people the input has; of baskets each counts as one.
     counts
         Units and items, as ``Log.summary`` names them; empty if the job is refused before they are counted.
-    taxonomy, listed, unlisted, unlisted_are
-        The taxonomy, how many distinct items it has and lacks, and what becomes of the latter.
+    taxonomy, found, unlisted_are
+        The taxonomy, how many distinct items it has, lacks, and has in another case only, and what becomes of those that it lacks.
     reasons
         Why each option was chosen that nothing was said about.
     estimate
@@ -101,8 +101,7 @@ class Plan:
     people: int
     counts: Mapping[str, int] = field(default_factory=dict)
     taxonomy: str | None = None
-    listed: int = 0
-    unlisted: int = 0
+    found: Mapping[str, int] = field(default_factory=dict)
     unlisted_are: str | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
     estimate: Estimate | None = None
@@ -133,8 +132,7 @@ class Plan:
             "counts": dict(self.counts),
             "taxonomy": {
                 "name": self.taxonomy,
-                "listed": self.listed,
-                "unlisted": self.unlisted,
+                **self.found,
                 "unlisted_are": self.unlisted_are,
             },
             "estimate": estimate,
@@ -186,8 +184,7 @@ def _with_items(plan: Plan, log: Log, attached: Attached) -> Plan:
         plan,
         counts=log.summary,
         taxonomy=tree.name,
-        listed=attached.listed,
-        unlisted=attached.unlisted,
+        found=attached.found,
         unlisted_are=unlisted_by(job, str(job.items), tree.name),
     )
 

@@ -85,21 +85,12 @@ def read(
     Log
         As :func:`incrowd.read_log` returns it. Rows without a user or a readable time are rejected, and named by their number from 1.
     """
-    columns = {"user": user, "query": query, "time": time, "url": url}
-    chosen = {role: name for role, name in columns.items() if name is not None}
+    roles = {"user": user, "query": query, "time": time, "url": url}
+    chosen = {role: name for role, name in roles.items() if name is not None}
+    form = read_form({**locals(), "columns": chosen or None})  # parameters have the names that it takes
     data = data if _is_path(data) or hasattr(data, "__arrow_c_stream__") else _rows_of(data)
     paths = _paths(data)
     how: dict[str, Any] = {"memory": memory, "keep_rejected": keep_rejected, "progress": progress}
-    form = read_form(
-        {
-            "format": format,
-            "columns": chosen or None,
-            "encoding": encoding,
-            "delimiter": delimiter,
-            "time_format": time_format,
-            "day": day,
-        }
-    )
     if paths is not None:
         _check_no_items(items)
         return read_parts(paths, form, **how)

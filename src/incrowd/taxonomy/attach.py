@@ -78,7 +78,7 @@ def _what_is_lacking(tree: Taxonomy, lacking: pa.Array, items: int) -> str:
     return (
         f"taxonomy {tree.name} lacks {len(lacking):,} of the {items:,} items{of_several if names.any() else ''}; "
         f"use {option('unlisted', 'keep')} (they get a branch of their own) or {option('unlisted', 'drop')} (they are removed), or give another file; "
-        "'incrowd taxonomy show FILE --find WORD' looks for one"
+        "'incrowd taxonomy show' looks for one"
     )
 
 
