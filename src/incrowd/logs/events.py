@@ -12,6 +12,7 @@ from incrowd.core.events import QueryEvents
 from incrowd.core.ragged import starts_of
 from incrowd.core.types import Ints32, Ints64
 from incrowd.errors import BadInputError, option
+from incrowd.logs.units import VISITS_BY_UNIT
 from incrowd.text.words import normalise
 
 if TYPE_CHECKING:
@@ -30,9 +31,7 @@ _BY_USER = f"""
 """  # noqa: S608 (constants)
 _BY_PART = f"""
     SELECT unit, time, query, {_CLICKED}
-    FROM events
-        JOIN visits USING ("user", time, query)
-        JOIN units USING ("user", visit)
+    FROM events JOIN people USING ("user") JOIN {VISITS_BY_UNIT} USING (person, time, query)
     WHERE query <> '' GROUP BY unit, time, query ORDER BY unit, time, query
 """  # noqa: S608 (constants)
 _WITHOUT_TIMES = """

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from incrowd.core.ragged import starts_of
+from incrowd.core.ragged import list_ids, starts_of, take_lists
 from incrowd.core.types import Bytes, Ints32, Ints64, Progress
 from incrowd.errors import BadInputError, nearest
 from incrowd.logs.tokens import LAST_PLACE, one_word_each
@@ -67,13 +67,8 @@ _MAKE_VOCABULARY = """
     SELECT (row_number() OVER (ORDER BY name) - 1)::INTEGER AS item, name
     FROM (SELECT DISTINCT name FROM meanings WHERE name IS NOT NULL)
 """
-_MAKE_CODES = """
-    CREATE OR REPLACE TABLE codes AS
-    SELECT word, item FROM words JOIN meanings USING (text) JOIN vocabulary USING (name)
-"""
-_PAIRS = """
-    SELECT unit, item, {place} AS place FROM tokens JOIN codes USING (word) WHERE unit >= {low} AND unit < {high}
-"""
+_CODES = "SELECT word, item FROM words JOIN meanings USING (text) JOIN vocabulary USING (name)"
+_TOKENS = "SELECT unit, word, {place} AS place FROM tokens WHERE unit >= {low} AND unit < {high}"
 
 # Counting the texts in `meanings` needs no set of all texts in memory; in `words` one text may occur several times.
 _KINDS_OF_WORDS = """
@@ -85,7 +80,7 @@ _KINDS_OF_WORDS = """
 """
 
 # Sorting in memory is much faster than grouping in the database. This many at a time keep memory bounded: each takes
-# some 40 bytes, and the database has its own share. Each pass reads all tokens and a table of all words.
+# some 40 bytes, and the database has its own share. Each pass reads all tokens.
 _OCCURRENCES_AT_ONCE = 16_000_000
 _MEMORY_FOR_EACH = 512
 
@@ -176,7 +171,7 @@ def compress(store: Store, *, by_part: bool, places: bool = False, progress: Pro
     the number of parts done and of all parts.
     """
     store.run(_MAKE_VOCABULARY)
-    store.run(_MAKE_CODES)
+    items_of = _items_of_words(store)
     vocabulary = _texts(store, "SELECT name FROM vocabulary ORDER BY item")
     owners = _texts(store, "SELECT owner FROM units ORDER BY unit")
     people = _texts(store, 'SELECT "user" FROM units ORDER BY unit') if by_part else None
@@ -185,22 +180,41 @@ def compress(store: Store, *, by_part: bool, places: bool = False, progress: Pro
     bounds = np.linspace(0, len(owners), num=2 + tokens // at_once, dtype=np.int64).tolist()
     parts = []
     for low, high in pairwise(bounds):
-        parts.append(_count_pairs(store, low, high, len(vocabulary), places=places))
+        parts.append(_count_pairs(store, items_of, low, high, len(vocabulary), places=places))
         progress(len(parts), len(bounds) - 1)
     lengths, items, counts, first = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     indptr = starts_of(lengths)
     return CompressedRows(indptr, items, counts, vocabulary, owners, people, first if places else None)
 
 
+class _ItemsOfWords(NamedTuple):
+    """Word w stands for ``item[start[w]:start[w + 1]]``: one item, or for concepts any number.
+
+    Looking words up in arrays takes a fraction of a join in the database, which would build its table again for each pass.
+    """
+
+    start: Ints64
+    item: Ints32
+
+
+def _items_of_words(store: Store) -> _ItemsOfWords:
+    codes = store.table(_CODES)
+    word, item = (np.array(codes.column(name).combine_chunks()) for name in ("word", "item"))
+    (words,) = store.row("SELECT coalesce(max(word) + 1, 0) FROM words")
+    return _ItemsOfWords(starts_of(np.bincount(word, minlength=words)), item[np.argsort(word, kind="stable")])
+
+
 def _count_pairs(
-    store: Store, low: int, high: int, vocabulary: int, *, places: bool
+    store: Store, items_of: _ItemsOfWords, low: int, high: int, vocabulary: int, *, places: bool
 ) -> tuple[Ints64, Ints32, Ints32, Bytes]:
     """Return the lengths of the rows of some units, their items in order, the items' counts and earliest places."""
     bits = LAST_PLACE.bit_length() if places else 0
     keys = [np.empty(0, np.int64)]  # unit, item and place in one number, so that one sort orders all
-    for batch in store.batches(_PAIRS.format(low=low, high=high, place="place" if places else "0")):
-        unit, item, place = (np.array(batch.column(name), np.int64) for name in ("unit", "item", "place"))
-        keys.append(((unit - low) * vocabulary + item << bits) + place)
+    for batch in store.batches(_TOKENS.format(low=low, high=high, place="place" if places else "0")):
+        unit, word, place = (np.array(batch.column(name), np.int64) for name in ("unit", "word", "place"))
+        start, at = take_lists(items_of.start, word)
+        token = list_ids(start)
+        keys.append(((unit[token] - low) * vocabulary + items_of.item[at] << bits) + place[token])
     ordered = np.concatenate(keys)
     ordered.sort()
     starts = np.flatnonzero(np.diff(ordered >> bits, prepend=-1))
