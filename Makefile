@@ -26,6 +26,7 @@ test: $(VENV)/development
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python scripts/compile_kernels.py
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 lint: $(VENV)/development
