@@ -12,7 +12,7 @@ from incrowd.logs.formats.detect import Layout, find_layout
 from incrowd.logs.formats.json_array import first_objects
 from incrowd.logs.formats.parquet import read_parquet
 from incrowd.logs.formats.text import cutter_of, parse_blocks
-from incrowd.logs.formats.time_styles import choose_times, undecided, which_comes_first
+from incrowd.logs.formats.time_styles import check_written, choose_times, undecided, which_comes_first
 from incrowd.logs.formats.times import EXCITE, Times
 from incrowd.logs.rejects import Rejects
 
@@ -55,10 +55,7 @@ def with_times(parts: Sequence[Part], form: InputForm, *, look_further: bool = T
     samples = {part.source.name: _first_times(part) for part in parts}
     texts = {name: sample for name, sample in samples.items() if isinstance(sample, pa.StringArray)}
     if not texts:
-        if said:
-            raise BadInputError(
-                f"the times of {parts[0].source.name} are times already: drop {option('time_format')} and {option('day')}"
-            )
+        check_written(parts[0].source.name, form)
         return list(parts)
     times = choose_times(texts, form)
     if times is None:
