@@ -100,7 +100,6 @@ def read(
     if paths is not None:
         _check_for_tables(items=items, names=names)
         return read_parts(paths, form, **how)
-    _check_for_files(form)
     frame = frame_of(data, names)
     return (
         _read_frame(_lists(data), "items", chosen, form, **how)
@@ -119,6 +118,7 @@ def _read_frame(
     keep_rejected: bool,
     progress: Progress | None,
 ) -> Log:
+    _check_for_files(form)
     store = Store(memory)
     try:
         reader = _FrameReader(frame, store, Rejects(store, keep_text=keep_rejected), progress or _ignore)

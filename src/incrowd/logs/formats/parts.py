@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from hashlib import blake2b
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
 from incrowd.errors import BadInputError, option
+from incrowd.logs.formats.blocks import BLOCK_BYTES
 from incrowd.logs.formats.detect import Layout, find_layout
 from incrowd.logs.formats.json_array import first_objects
 from incrowd.logs.formats.parquet import read_parquet
@@ -38,6 +41,7 @@ def open_parts(sources: Sequence[Source], form: InputForm) -> list[Part]:
     parts = [Part(source, find_layout(source, form)) for source in sources]
     for part in parts[1:]:
         _check_alike(parts[0], part)
+    _check_no_copies(parts)
     return with_times(parts, form)
 
 
@@ -79,6 +83,33 @@ def _check_alike(first: Part, other: Part) -> None:
             f"{name} and {first.source.name} do not both have a column for: {roles}; "
             f"give files with the same columns, or choose them ({option('columns')})"
         )
+
+
+def _check_no_copies(parts: Sequence[Part]) -> None:
+    """Refuse a part with the content of another, as a file and its compressed copy: people would be counted as they are not."""
+    seen: dict[bytes, list[Source]] = {}
+    for source in (part.source for part in parts if _has_records(part)):
+        alike = seen.setdefault(source.head, [])
+        if other := next((other for other in alike if _digest(other) == _digest(source)), None):
+            raise BadInputError(
+                f"{source.name} has the content of {other.name}: leave one out, or join them if their records are not the same"
+            )
+        alike.append(source)
+
+
+def _has_records(part: Part) -> bool:
+    """Whether there is more than a header; several parts may have nothing else."""
+    lines = (line for line in part.source.head.split(b"\n") if line.strip())
+    return len(list(islice(lines, 2))) > part.layout.header
+
+
+def _digest(source: Source) -> bytes:
+    """Return what only files of the same text have in common."""
+    digest = blake2b()
+    with source.open() as stream:
+        while data := stream.read(BLOCK_BYTES, line=0):
+            digest.update(data)
+    return digest.digest()
 
 
 def _first_times(part: Part) -> pa.Array:
