@@ -166,3 +166,17 @@ def test_parts_may_have_a_header_and_nothing_else(tmp_path):
         write(tmp_path / name, "user,query\n\n")
     with read_log(tmp_path) as log:
         assert log.rows == 1
+
+
+def test_a_number_is_the_same_column_in_every_part_that_has_names(tmp_path):
+    by_number = {"user": 1, "query": 2, "time": 3}
+    write(tmp_path / "a.csv", "user,query,time\nx,red car,2006-03-31 10:00:00\n")
+    write(tmp_path / "b.csv", "User, Query ,TIME\nx,blue car,2006-03-31 10:00:00\n")
+    write(tmp_path / "c.csv", "y,bus,2006-03-31 10:00:00\n")
+    with read_log(tmp_path, columns=by_number) as log:
+        assert (log.rows, log.users) == (3, 2)
+    write(tmp_path / "d.csv", "time,query,user\n2006-03-31 10:00:00,train,x\n")
+    with pytest.raises(
+        BadInputError, match=r"^d.csv and a.csv have another column at the number of the user"
+    ):
+        read_log(tmp_path, columns=by_number)

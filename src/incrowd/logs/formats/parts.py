@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from incrowd.errors import BadInputError, option
 from incrowd.logs.formats.blocks import BLOCK_BYTES
+from incrowd.logs.formats.columns import are_numbers, is_other_column
 from incrowd.logs.formats.detect import Layout, find_layout
 from incrowd.logs.formats.json_array import first_objects
 from incrowd.logs.formats.parquet import read_parquet
@@ -41,6 +42,8 @@ def open_parts(sources: Sequence[Source], form: InputForm) -> list[Part]:
     parts = [Part(source, find_layout(source, form)) for source in sources]
     for part in parts[1:]:
         _check_alike(parts[0], part)
+        if are_numbers(form.columns):
+            _check_same_names(parts[0], part)
     _check_no_copies(parts)
     return with_times(parts, form)
 
@@ -82,6 +85,17 @@ def _check_alike(first: Part, other: Part) -> None:
         raise BadInputError(
             f"{name} and {first.source.name} do not both have a column for: {roles}; "
             f"give files with the same columns, or choose them ({option('columns')})"
+        )
+
+
+def _check_same_names(first: Part, other: Part) -> None:
+    """Refuse columns of one number that have different names in two headers: times may be taken for people."""
+    one, two = first.layout.column_names, other.layout.column_names
+    differing = [role for role in one if is_other_column(one[role], two[role])]
+    if first.layout.header and other.layout.header and differing:
+        raise BadInputError(
+            f"{other.source.name} and {first.source.name} have another column at the number of the {differing[0]}: "
+            f"choose columns by name ({option('columns', {'user': 'NAME', 'query': 'NAME'})})"
         )
 
 
