@@ -300,7 +300,7 @@ def test_parts_are_published_as_the_whole_is(tmp_path):
 def test_rejects_name_the_part_and_its_line(tmp_path):
     for name in ("a", "b"):
         path = aol_log(tmp_path / f"{name}.tsv")
-        path.write_text(path.read_text(encoding="utf-8") + "x\ty\n", encoding="utf-8")
+        path.write_text(path.read_text(encoding="utf-8") + f"{name}\ty\n", encoding="utf-8")
     out = tmp_path / "release"
     ran = call("anonymize", "--method=flock", tmp_path / "*.tsv", "--k", 2, "--out", out, "--json")
     assert ran.code == 0, ran.err
@@ -351,8 +351,9 @@ def test_the_audit_reads_the_originals_as_they_were_read(tmp_path):
 
 
 def test_baskets_of_several_parts_are_told_apart(tmp_path):
-    for name in ("a.dat", "b.dat"):
-        (tmp_path / name).write_text("milk bread\n" * 10 + "milk beer\n" * 10, encoding="utf-8")
+    for name, bread in (("a.dat", 10), ("b.dat", 8)):
+        text = "milk bread\n" * bread + "milk beer\n" * (20 - bread)
+        (tmp_path / name).write_text(text, encoding="utf-8")
     out, private = tmp_path / "release", tmp_path / "map"
     ran = call("anonymize", tmp_path, "--k", 2, "--out", out, "--private-map", private)
     assert ran.code == 0, ran.err

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.core.clean import clean_texts
+from incrowd.core.clean import clean_ids, clean_texts
 from incrowd.logs import read_log
 
 INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff\u00ad\u202e\u061c\u034f\ufe0f\u2800\U000e0041\x1b\x07\x7f\x9b"
@@ -88,3 +88,32 @@ def test_nothing_is_left_of_the_categories_cc_and_cf(text):
     assert all(unicodedata.category(c) not in {"Cc", "Cf"} or c in "\t\n\r" for c in cleaned)
     assert unicodedata.is_normalized("NFC", cleaned)
     assert clean_texts(pa.array([cleaned], pa.string())).to_pylist() == [cleaned]
+
+
+def test_an_id_with_an_empty_fraction_is_the_whole_number():
+    given = pa.array([" 7.0", "7", "7.00", "-7.0", "7.01", "10.0.0.0", "v7.0", "7.0\u200b", "", None])
+    assert clean_ids(given).to_pylist() == ["7", "7", "7", "-7", "7.01", "10.0.0.0", "v7.0", "7", "", None]
+
+
+LONG = 49_170_000_000  # numbers as long as those of telephones
+
+
+def ids_as_csv(path, kind):
+    path.write_text(f"user,query\n{kind(LONG)},boots\n", encoding="utf-8")
+
+
+def ids_as_json(path, kind):  # so long that Python writes a float as 4.917e+16
+    path.write_text(json.dumps({"user": kind(LONG * 10**6), "query": "boots"}), encoding="utf-8")
+
+
+def ids_as_parquet(path, kind):
+    pq.write_table(pa.table({"user": [kind(LONG)], "query": ["boots"]}), path)
+
+
+@pytest.mark.parametrize("make", [ids_as_csv, ids_as_json, ids_as_parquet])
+def test_a_person_is_one_though_a_part_writes_numbers_with_fractions(tmp_path, make):
+    for name, kind in (("a", int), ("b", float)):
+        make(tmp_path / f"{name}.{make.__name__[7:]}", kind)
+    with read_log(tmp_path, format={"ids_as_json": "jsonl"}.get(make.__name__, "auto")) as log:
+        (owner,) = log.transactions().owners.to_pylist()
+    assert owner.startswith(str(LONG))

@@ -141,6 +141,7 @@ def test_parquet_asked_of_text_and_text_of_parquet(tmp_path):
     assert "is not a Parquet file" in message(write(tmp_path / "log", ROW), format="parquet")
     pq.write_table(pa.table({"user": ["a"], "query": [SECRET]}), tmp_path / "p")
     assert "is a Parquet file" in message(tmp_path / "p", format="csv")
+    assert "no delimiter: drop delimiter" in message(tmp_path / "p", delimiter=";")
 
 
 def test_damaged_parquet_and_parquet_of_another_type(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections import namedtuple
 from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -345,3 +346,86 @@ def test_texts_of_times_are_understood_as_those_of_files_are():
         ic.read({**rows, "time": ["3/4/2006", "4/3/2006"]})
     with ic.read({**rows, "time": ["3/4/2006", "4/3/2006"]}, time_format="%d/%m/%Y") as log:
         assert log.store.row("SELECT min(time) FROM events") == (1141430400,)
+
+
+@pytest.mark.parametrize(
+    "users", [[7, 7.0, "7", "7.0", np.float32(7), np.int64(7), Decimal("7.00")], [7e15, 7 * 10**15]]
+)
+def test_a_number_is_one_person_however_it_is_written(users):
+    with read({"user": users, "query": ["x"] * len(users)}) as log:
+        assert len(log.transactions().owners) == 1
+    with read({"who": users, "what": ["x"] * len(users)}, user="who", items="what") as log:
+        assert len(log.transactions().owners) == 1
+
+
+def test_a_column_of_floats_has_the_ids_of_one_of_integers():
+    ids = [49_170_000_101.0, 1e15, 2.0**62, -0.0, 0.5]
+    with read(pa.table({"user": [*ids, float("nan")], "query": ["x"] * 6})) as log:
+        owners = set(log.transactions().owners.to_pylist())
+        assert dict(log.rejected) == {"no user": 1}
+    assert owners == {"49170000101", "1000000000000000", str(2**62), "0", "0.5"}
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"format": "aol"}, "format is for files"),
+        ({"encoding": "gbk"}, "encoding is for files"),
+        ({"delimiter": ";"}, "delimiter is for files"),
+        ({"names": ["user", "query"]}, "drop names"),
+        ({"time_format": "%d"}, "times already: drop time_format"),
+        ({"day": "2024-05-01"}, "times already: drop time_format and day"),
+    ],
+)
+@pytest.mark.parametrize("form", ["pandas", "arrow"])
+def test_what_would_have_no_effect_on_a_table_is_refused(form, said, message):
+    with pytest.raises(ic.BadInputError, match=message):
+        read(FORMS[form](), **said)
+
+
+def test_what_is_said_of_times_or_names_that_are_not_there_is_refused(tmp_path):
+    with pytest.raises(ic.BadInputError, match="no column of times that day could be for"):
+        read({"user": ["a"], "query": ["x"]}, day="2024-05-01")
+    with pytest.raises(ic.BadInputError, match="no column of times that time_format could be for"):
+        read([["milk"]], time_format="%d")
+    with pytest.raises(ic.BadInputError, match="drop names"):
+        read(as_dicts(), names=NAMES)
+    with pytest.raises(ic.BadInputError, match="names is for rows of tuples"):
+        read(write_csv(tmp_path / "log.csv"), names=NAMES)
+
+
+def test_the_day_may_be_told_apart_from_the_month_late(monkeypatch):
+    monkeypatch.setattr("incrowd.core.frames.BATCH_ROWS", 2)
+    assert seconds_of(["3/4/2006"] * 4 + ["31/3/2006"]) == [1144022400] * 4 + [1143763200]
+    with pytest.raises(ic.BadInputError, match="may begin with the month or with the day"):
+        seconds_of(["3/4/2006"] * 5)
+
+
+def test_lengths_of_time_are_no_times():
+    with pytest.raises(ic.BadInputError, match=r"column 'time' holds no times \(it is duration\)"):
+        read(pa.table({"user": ["a"], "query": ["x"], "time": pa.array([5], pa.duration("s"))}))
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    months = pandas.period_range("2006-01", periods=1, freq="M")
+    with pytest.raises(ic.BadInputError, match="column 'time' holds no times"):
+        read(pandas.DataFrame({"user": ["a"], "query": ["x"], "time": months}))
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"user": "secret", "query": ["x"]}, "not each of its values is a column"),
+        ({"user": 5, "query": ["x"]}, "not each of its values is a column"),
+        (
+            {"user": [10**5000], "query": ["x"]},
+            "row 1 of data has a number in column 'user' that is too long",
+        ),
+    ],
+)
+def test_values_that_are_no_texts_are_refused_without_a_traceback(data, message):
+    with pytest.raises(ic.BadInputError, match=message) as error:
+        read(data)
+    assert "secret" not in str(error.value)
+    for odd in ("Infinity", "sNaN"):
+        read({"user": [Decimal(odd), "a"], "query": ["x", "y"]}).close()
+    with pytest.raises(ic.BadInputError, match="has no column"):
+        read(as_columns(), user=["user"])

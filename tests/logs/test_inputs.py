@@ -62,10 +62,10 @@ def test_a_file_comes_once_by_whatever_path(tmp_path):
 def test_an_archive_has_its_members(tmp_path):
     with zipfile.ZipFile(tmp_path / "logs", "w", zipfile.ZIP_DEFLATED) as archive:
         for name in ("2/b.tsv", "1/a.tsv.gz", "__MACOSX/a.tsv", "1/.hidden"):
-            archive.writestr(name, gzip.compress(ROWS.encode()) if name.endswith("gz") else ROWS)
+            archive.writestr(name, gzip.compress(ROWS.encode()) if name.endswith("gz") else ROWS + ROWS)
     assert names(tmp_path / "logs") == ["logs:1/a.tsv.gz", "logs:2/b.tsv"]
     with read_log(tmp_path / "logs", block_bytes=999) as log:
-        assert (log.rows, log.users, log.name) == (4_000, 2_000, "logs")
+        assert (log.rows, log.users, log.name) == (6_000, 2_000, "logs")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_what_an_input_is_called(tmp_path, monkeypatch, given, name):
 
 
 def test_progress_goes_on_from_part_to_part(tmp_path):
-    paths = [write(tmp_path / f"{name}.tsv") for name in "ab"]
+    paths = [write(tmp_path / "a.tsv"), write(tmp_path / "b.tsv", ROWS.replace("dog", "cat"))]
     told = []
     with read_log(paths, progress=lambda *steps: told.append(steps), block_bytes=10_000):
         pass
@@ -90,7 +90,7 @@ def test_progress_goes_on_from_part_to_part(tmp_path):
 
 def test_bad_bytes_and_lines_are_those_of_all_parts(tmp_path):
     for name in "ab":
-        write(tmp_path / name, ROWS.encode() + b"x\tcaf\xe9\t2006-03-31 10:00:00\t\t\n")
+        write(tmp_path / name, ROWS.encode() + name.encode() + b"\tcaf\xe9\t2006-03-31 10:00:00\t\t\n")
     with read_log(tmp_path) as log:
         assert (log.lines, log.bad_bytes) == (4_002, 2)
 
@@ -141,3 +141,42 @@ def test_parts_are_in_one_encoding_though_one_of_them_is_ascii(tmp_path):
     write(tmp_path / "a", row.format("a", "食物食物食物食物"))
     with pytest.raises(BadInputError, match="a is UTF-8, not gb18030"):
         read_log(tmp_path)
+
+
+def test_a_copy_is_no_further_part_however_it_is_packed(tmp_path):
+    baskets = "".join(f"{number} {number + 1}\n" for number in range(20_000))
+    write(tmp_path / "a.dat", baskets)
+    more = write(
+        tmp_path / "b.dat", baskets + "7 8\n"
+    )  # the same beginning, and longer than what is looked at first
+    with read_log([tmp_path / "a.dat", more]) as log:
+        assert log.rows == 40_001
+    write(tmp_path / "c.dat.gz", gzip.compress(baskets.encode()))
+    with pytest.raises(BadInputError, match=r"^c.dat.gz has the content of a.dat: leave one out"):
+        read_log(tmp_path)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.write(more, "b.dat")
+    with pytest.raises(BadInputError, match=r"^b.dat has the content of a.zip:b.dat"):
+        read_log([tmp_path / "a.zip", more])
+
+
+def test_parts_may_have_a_header_and_nothing_else(tmp_path):
+    write(tmp_path / "a.csv", "user,query\nx,red car\n")
+    for name in ("b.csv", "c.csv"):
+        write(tmp_path / name, "user,query\n\n")
+    with read_log(tmp_path) as log:
+        assert log.rows == 1
+
+
+def test_a_number_is_the_same_column_in_every_part_that_has_names(tmp_path):
+    by_number = {"user": 1, "query": 2, "time": 3}
+    write(tmp_path / "a.csv", "user,query,time\nx,red car,2006-03-31 10:00:00\n")
+    write(tmp_path / "b.csv", "User, Query ,TIME\nx,blue car,2006-03-31 10:00:00\n")
+    write(tmp_path / "c.csv", "y,bus,2006-03-31 10:00:00\n")
+    with read_log(tmp_path, columns=by_number) as log:
+        assert (log.rows, log.users) == (3, 2)
+    write(tmp_path / "d.csv", "time,query,user\n2006-03-31 10:00:00,train,x\n")
+    with pytest.raises(
+        BadInputError, match=r"^d.csv and a.csv have another column at the number of the user"
+    ):
+        read_log(tmp_path, columns=by_number)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from incrowd.core.types import Bools, Ints32, Ints64
 
-__all__ = ["bytes_of", "clean_texts", "rows_with"]
+__all__ = ["bytes_of", "clean_ids", "clean_texts", "rows_with"]
 
 # Control characters that separate words; tabs and line ends stay as they are.
 _BLANK = r"[\v\f\x{85}]"
@@ -25,6 +25,7 @@ _INVISIBLE = (
     r"[\x{00}-\x{08}\x{0E}-\x{1F}\x{7F}-\x{9F}\p{Cf}\x{34F}\x{115F}\x{1160}\x{17B4}\x{17B5}\x{180B}-\x{180F}\x{2065}"
     r"\x{2800}\x{3164}\x{FE00}-\x{FE0F}\x{FFA0}\x{FFF0}-\x{FFF8}\x{E0000}-\x{E0FFF}]+"
 )
+_WITHOUT_A_FRACTION = r"^(-?[0-9]+)\.0+$"
 _FIRST, _LAST = ord(" "), ord("~")  # of what is printable
 
 
@@ -41,6 +42,18 @@ def clean_texts(texts: pa.StringArray) -> pa.StringArray:
     rows = texts.filter(mask)
     visible = pc.replace_substring_regex(pc.replace_substring_regex(rows, _BLANK, " "), _INVISIBLE, "")
     return pc.replace_with_mask(texts, mask, _composed(visible))
+
+
+def clean_ids(texts: pa.StringArray) -> pa.StringArray:
+    """Return the ids of people in clean text without blanks around them; 7.0 is 7.
+
+    A program that has gaps among its whole numbers writes them with a fraction, so parts of one log may differ in it. A person
+    under two ids would count twice.
+    """
+    ids = pc.utf8_trim_whitespace(clean_texts(texts))
+    if not pc.any(pc.match_substring(ids, ".0")).as_py():  # much cheaper than the pattern
+        return ids
+    return pc.replace_substring_regex(ids, _WITHOUT_A_FRACTION, r"\1")
 
 
 def _composed(texts: pa.StringArray) -> pa.StringArray:

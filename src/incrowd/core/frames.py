@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
-from numbers import Number
+from math import isfinite
+from numbers import Integral, Number, Real
 from typing import Any
 
 import pyarrow as pa
@@ -53,6 +54,18 @@ class Frame:
 
 def frame_of(data: object, names: Sequence[str] | None = None) -> Frame | None:
     """Return data as a frame; None if it is none. `names` are those of the columns of rows that have none."""
+    frame = _table_frame(data)
+    return _row_frame(rows_in(data), names) if frame is None else _with_own_names(frame, names)
+
+
+def _with_own_names(frame: Frame, names: Sequence[str] | None) -> Frame:
+    if names is not None:
+        raise BadInputError(f"data has the names of its columns: drop {option('names')}")
+    return frame
+
+
+def _table_frame(data: object) -> Frame | None:
+    """Return a table of any library; None if data is none."""
     if _is_pandas(data):
         return _pandas_frame(data)
     if hasattr(data, "__arrow_c_stream__"):
@@ -61,13 +74,13 @@ def frame_of(data: object, names: Sequence[str] | None = None) -> Frame | None:
         return _array_frame(data)
     if isinstance(data, Mapping):
         return _column_frame({str(name): _values(values) for name, values in data.items()})
-    return _row_frame(rows_in(data), names)
+    return None
 
 
 def _row_frame(rows: Sequence[Any] | None, names: Sequence[str] | None) -> Frame | None:
     """Return rows with names as a frame; None if they have none."""
     if rows is not None and isinstance(rows[0], Mapping):
-        return _mapping_rows(rows)
+        return _with_own_names(_mapping_rows(rows), names)
     names = names or (rows and getattr(rows[0], "_fields", None))
     return _named_rows(rows, names) if rows and names else None
 
@@ -177,6 +190,10 @@ def _check_rows(rows: Sequence[Any], is_good: Callable[[Any], bool], problem: st
 
 def _values(column: Any) -> Sequence[object] | pa.Array:
     """Return the values of a column: as Arrow where a library has them in arrays."""
+    if isinstance(column, (str, bytes)) or not isinstance(column, Iterable):
+        raise BadInputError(
+            "data is a mapping, and not each of its values is a column: give lists of values, or rows as [{...}, {...}]"
+        )
     if isinstance(column, (list, tuple)):
         return column
     try:
@@ -229,16 +246,31 @@ def _text(value: object, row: int, name: str) -> str | None:
             value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         )
     if isinstance(value, (Number, date, datetime)):
-        whole = isinstance(value, (float, Decimal)) and value == value // 1
-        return str(int(value)) if whole else str(value)  # type: ignore[call-overload]
+        return _written(value, row, name)
     raise BadInputError(
         f"row {row:,} of data has a {type(value).__name__} in column '{name}': give text, numbers, times or None"
     )
+
+
+def _written(value: Any, row: int, name: str) -> str:
+    """Return a number or a time as text."""
+    try:
+        return str(int(value) if _is_whole(value) else value)
+    except (ValueError, OverflowError):  # Python writes no number of thousands of digits
+        raise BadInputError(
+            f"row {row:,} of data has a number in column '{name}' that is too long to write: give it as text"
+        ) from None
+
+
+def _is_whole(value: Any) -> bool:
+    """Tell whether a number with a fraction is a whole one: 7.0 and Decimal("7.00") are the number 7."""
+    has_fraction = isinstance(value, (Real, Decimal)) and not isinstance(value, Integral)
+    return has_fraction and isfinite(value) and bool(value == int(value))
 
 
 def _is_missing(value: object) -> bool:
     """Tell whether a value stands for none: NaN, and the like of other libraries, which equal nothing."""
     try:
         return bool(value != value)  # noqa: PLR0124 - this is what they have in common
-    except TypeError:
+    except (TypeError, ArithmeticError):
         return True

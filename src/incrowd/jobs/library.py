@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
@@ -142,7 +142,7 @@ def compare(
     Comparison
         It shows itself as a table; ``write`` makes the page, ``to_pandas`` gives all numbers.
     """
-    settings = parse_methods(methods if isinstance(methods, str) else ",".join(map(str, methods)))
+    settings = parse_methods(methods if isinstance(methods, str) else ",".join(_names(methods)))
     ks = parse_ks(None if k is None else ",".join(map(str, k if isinstance(k, Sequence) else [k])), settings)
     how = {"sets": sets, "seed": seed, "unlisted": unlisted, "distinct": distinct}
     options = _options(taxonomy, memory, unit=unit, items=items, **how)
@@ -214,6 +214,13 @@ def _opened(
     if isinstance(data, Log):
         return nullcontext(data)
     return read(data, memory=memory, progress=progress, **(columns or {}))
+
+
+def _names(methods: object) -> list[str]:
+    """Return the names of methods as texts."""
+    if not isinstance(methods, Iterable):
+        raise BadInputError(f"methods must be names, as ['mosaic', 'flock'] (got {type(methods).__name__})")
+    return [str(name) for name in methods]
 
 
 def _as_given(data: Transactions, options: Options) -> Transactions:

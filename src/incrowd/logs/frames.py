@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incrowd.core.clean import clean_texts
+from incrowd.core.clean import clean_ids, clean_texts
 from incrowd.core.frames import Frame, frame_of, list_frame, list_of, rows_in
 from incrowd.core.ragged import starts_of
 from incrowd.core.types import Bools, Ints64, Progress
@@ -19,7 +19,13 @@ from incrowd.logs.form import InputForm, read_form
 from incrowd.logs.formats.columns import find_columns
 from incrowd.logs.formats.parquet import as_text, rows_of
 from incrowd.logs.formats.rows import Rows, accept
-from incrowd.logs.formats.time_styles import choose_times, undecided, which_comes_first
+from incrowd.logs.formats.time_styles import (
+    check_times_said,
+    check_written,
+    choose_times,
+    undecided,
+    which_comes_first,
+)
 from incrowd.logs.formats.times import Times
 from incrowd.logs.input import BASKETS, TABLE
 from incrowd.logs.log import Log
@@ -86,13 +92,13 @@ def read(
         As :func:`incrowd.read_log` returns it. Rows without a user or a readable time are rejected, and named by their number from 1.
     """
     roles = {"user": user, "query": query, "time": time, "url": url}
-    chosen = {role: name for role, name in roles.items() if name is not None}
+    chosen = {role: str(name) for role, name in roles.items() if name is not None}
     form = read_form({**locals(), "columns": chosen or None})  # parameters have the names that it takes
     data = data if _is_path(data) or hasattr(data, "__arrow_c_stream__") else _rows_of(data)
     paths = _paths(data)
     how: dict[str, Any] = {"memory": memory, "keep_rejected": keep_rejected, "progress": progress}
     if paths is not None:
-        _check_no_items(items)
+        _check_for_tables(items=items, names=names)
         return read_parts(paths, form, **how)
     frame = frame_of(data, names)
     return (
@@ -112,10 +118,14 @@ def _read_frame(
     keep_rejected: bool,
     progress: Progress | None,
 ) -> Log:
+    _check_for_files(form)
     store = Store(memory)
     try:
         reader = _FrameReader(frame, store, Rejects(store, keep_text=keep_rejected), progress or _ignore)
-        return reader.read_events(chosen, form) if items is None else reader.read_baskets(items, chosen)
+        if items is None:
+            return reader.read_events(chosen, form)
+        check_times_said(NAME, form, has_times=False)
+        return reader.read_baskets(items, chosen)
     except BaseException:
         store.close()
         raise
@@ -143,11 +153,23 @@ def _paths(data: Any) -> Any:
     return None
 
 
-def _check_no_items(items: str | None) -> None:
+def _check_for_tables(*, items: str | None, names: Sequence[str] | None) -> None:
+    """Refuse what is said of a table where data is files."""
     if items is not None:
         raise BadInputError(
             f"{option('items')} is for tables and rows: baskets in a file have {option('format', 'dat')}, or read the file as a table first"
         )
+    if names is not None:
+        raise BadInputError(
+            f"{option('names')} is for rows of tuples: choose the columns of a file by name or number (user=1, query=2)"
+        )
+
+
+def _check_for_files(form: InputForm) -> None:
+    """Refuse what is said of files where data is a table: it would have no effect."""
+    for name in ("format", "encoding", "delimiter"):
+        if getattr(form, name) != getattr(InputForm, name):
+            raise BadInputError(f"{option(name)} is for files, and data is none: drop it")
 
 
 def _lists(data: object) -> Frame:
@@ -184,13 +206,19 @@ class _FrameReader:
         self._store.run('CREATE TABLE events ("user" VARCHAR, time BIGINT, query VARCHAR, url VARCHAR)')
         positions = find_columns(self._frame.names, chosen, file=NAME, has_lines=False)
         names = {role: self._frame.names[place] for role, place in positions.items()}
-        kept, times = 0, None
+        check_times_said(NAME, form, has_times="time" in positions)
+        kept = 0
+        times: Times | None = None
+        waiting: list[Rows] = []  # until a row tells whether the month or the day comes first
         for lines, batch in self._batches(list(positions.values())):
-            rows = rows_of(batch, names, lines)
-            times = times or _times_of(rows, form)
-            table = accept(rows, self._rejects, times)
-            self._store.insert("events", table)
-            kept += len(table)
+            waiting.append(rows_of(batch, names, lines))
+            times = times or _times_of(waiting, form)
+            while times and waiting:
+                table = accept(waiting.pop(0), self._rejects, times)
+                self._store.insert("events", table)
+                kept += len(table)
+        if waiting:
+            raise undecided(NAME)
         return self._log(TABLE, kept, has_times="time" in positions)
 
     def read_baskets(self, items: str, chosen: Mapping[str, str]) -> Log:
@@ -223,7 +251,7 @@ class _FrameReader:
         """Let all rows of a user be a unit; return how many there are."""
         self._store.run("CREATE TABLE baskets (owner VARCHAR, item VARCHAR)")
         for lines, batch in self._batches(wanted):
-            user = _clean(batch.column(1), batch.schema.names[1])
+            user = clean_ids(as_text(batch.column(1), batch.schema.names[1]))
             known = self._reject(lines, pc.equal(user, ""), NO_USER)
             filled = self._reject(lines[known], pc.is_null(batch.column(0)).filter(pa.array(known)), NO_ITEMS)
             good = pa.array(np.flatnonzero(known)[filled])
@@ -282,15 +310,15 @@ class _FrameReader:
         )
 
 
-def _times_of(rows: Rows, form: InputForm) -> Times:
-    """Tell how the times of some rows are written, where they are texts."""
-    if not isinstance(rows.time, pa.StringArray):
+def _times_of(waiting: Sequence[Rows], form: InputForm) -> Times | None:
+    """Tell how the times are written, where they are texts, by the first rows; None if these and the last leave it open."""
+    first, last = waiting[0].time, waiting[-1].time
+    if not isinstance(first, pa.StringArray):
+        check_written(NAME, form)
         return Times()
-    times = choose_times({NAME: rows.time}, form)
-    style = None if times else which_comes_first([rows.time])
-    if times is None and style is None:
-        raise undecided(NAME)
-    return times or Times(str(style))
+    times = choose_times({NAME: first}, form) if len(waiting) == 1 else None
+    style = None if times else which_comes_first([last])
+    return times if style is None else Times(style)
 
 
 def _plain(column: pa.Array) -> pa.Array:

@@ -14,6 +14,7 @@ __all__ = [
     "ROLES",
     "are_numbers",
     "find_columns",
+    "is_other_column",
     "is_usual_name",
     "numbered_columns",
     "parse_columns",
@@ -124,6 +125,11 @@ def recognisable(names: Sequence[str], chosen: Mapping[str, str] | None = None) 
     folded = {_folded(name) for name in names}
     wanted = _USUAL_NAMES | {role: (name,) for role, name in (chosen or {}).items()}
     return all(any(_folded(name) in folded for name in wanted[role]) for role in _REQUIRED)
+
+
+def is_other_column(one: str, two: str) -> bool:
+    """Whether two names are those of different columns, however they are spelled."""
+    return _folded(one) != _folded(two)
 
 
 def is_usual_name(word: str) -> bool:

@@ -24,6 +24,7 @@ from incrowd.logs.formats.columns import (
 from incrowd.logs.formats.json_array import first_objects, looks_like_array
 from incrowd.logs.formats.parquet import parquet_columns
 from incrowd.logs.formats.sogou import SOGOU_WIDTHS, is_sogou_row, sogou_columns
+from incrowd.logs.formats.time_styles import check_times_said
 from incrowd.logs.formats.times import EXCITE, Times
 
 if TYPE_CHECKING:
@@ -112,6 +113,10 @@ def choose_format(source: Source, form: InputForm) -> str:
         raise BadInputError(
             f"{source.name} is a Parquet file: read it with format parquet ({option('format', 'parquet')})"
         )
+    if source.is_parquet and form.delimiter is not None:
+        raise BadInputError(
+            f"{source.name} is a Parquet file, whose fields have no delimiter: drop {option('delimiter')}"
+        )
     return _recognise(source, form) if name == "auto" else name
 
 
@@ -123,11 +128,7 @@ def find_layout(source: Source, form: InputForm) -> Layout:
             raise BadInputError("columns and times cannot be chosen for format dat: it has none")
         return Layout("dat", {})
     layout = _layout_of_rows(source, name, form)
-    if not layout.has_times and (form.time_format or form.day):
-        raise BadInputError(
-            f"{source.name} has no column of times that {option('time_format' if form.time_format else 'day')} could be for: "
-            f"choose one ({option('columns', {'time': 'NAME'})})"
-        )
+    check_times_said(source.name, form, has_times=layout.has_times)
     return layout
 
 

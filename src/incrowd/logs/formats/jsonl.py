@@ -82,5 +82,10 @@ def _reason(text: str, error: Exception) -> str:
 
 def _texts(values: list[str | float | None]) -> pa.StringArray:
     """Write every value as text."""
-    texts = ["" if value is None else value if isinstance(value, str) else str(value) for value in values]
+    texts = ["" if value is None else value if isinstance(value, str) else _number(value) for value in values]
     return pa.array(texts, pa.string())
+
+
+def _number(value: float) -> str:
+    """Return a number as text: 7.0 and 7e0 are the number 7."""
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["as_text", "parquet_columns", "read_parquet", "rows_of"]
 
 _BATCH_ROWS = 131_072
+_BEYOND_INT64 = 2.0**63
 
 
 def parquet_columns(source: Source) -> list[str]:
@@ -60,6 +61,8 @@ def rows_of(batch: pa.RecordBatch, names: Mapping[str, str], lines: Ints64) -> R
 def as_text(column: pa.Array, name: str) -> pa.StringArray:
     """Return a column as text, empty where there is none."""
     try:
+        if pa.types.is_floating(column.type):
+            return pc.fill_null(_written_out(column), "")
         texts = pc.fill_null(pc.cast(column, pa.string()), "")
         texts.validate(full=True)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -69,6 +72,15 @@ def as_text(column: pa.Array, name: str) -> pa.StringArray:
     return texts
 
 
+def _written_out(column: pa.Array) -> pa.StringArray:
+    """Return floating numbers as text, whole ones as a column of integers has them and not as 4.9e+10; NaN is none."""
+    numbers = pc.cast(column, pa.float64())
+    numbers = pc.if_else(pc.is_nan(numbers), None, numbers)
+    is_whole = pc.and_(pc.equal(pc.floor(numbers), numbers), pc.less(pc.abs(numbers), _BEYOND_INT64))
+    whole = pc.cast(pc.if_else(is_whole, numbers, None), pa.int64())
+    return pc.coalesce(pc.cast(whole, pa.string()), pc.cast(numbers, pa.string()))
+
+
 def _as_times(column: pa.Array, name: str) -> pa.Int64Array | pa.StringArray:
     """Return seconds since 1970 where the column holds times, else its text."""
     if pa.types.is_date(column.type):
@@ -76,6 +88,10 @@ def _as_times(column: pa.Array, name: str) -> pa.Int64Array | pa.StringArray:
     if pa.types.is_timestamp(column.type):
         return pc.cast(pc.floor_temporal(column, unit="second"), pa.timestamp("s", column.type.tz)).cast(
             pa.int64()
+        )
+    if pa.types.is_duration(column.type) or isinstance(column.type, pa.BaseExtensionType):
+        raise BadInputError(
+            f"column '{name}' holds no times (it is {str(column.type).partition('[')[0].partition('<')[0]}): convert it to timestamps first"
         )
     return as_text(column, name)
 

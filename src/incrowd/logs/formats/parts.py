@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from hashlib import blake2b
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
 from incrowd.errors import BadInputError, option
+from incrowd.logs.formats.blocks import BLOCK_BYTES
+from incrowd.logs.formats.columns import are_numbers, is_other_column
 from incrowd.logs.formats.detect import Layout, find_layout
 from incrowd.logs.formats.json_array import first_objects
 from incrowd.logs.formats.parquet import read_parquet
 from incrowd.logs.formats.text import cutter_of, parse_blocks
-from incrowd.logs.formats.time_styles import choose_times, undecided, which_comes_first
+from incrowd.logs.formats.time_styles import check_written, choose_times, undecided, which_comes_first
 from incrowd.logs.formats.times import EXCITE, Times
 from incrowd.logs.rejects import Rejects
 
@@ -38,6 +42,9 @@ def open_parts(sources: Sequence[Source], form: InputForm) -> list[Part]:
     parts = [Part(source, find_layout(source, form)) for source in sources]
     for part in parts[1:]:
         _check_alike(parts[0], part)
+        if are_numbers(form.columns):
+            _check_same_names(parts[0], part)
+    _check_no_copies(parts)
     return with_times(parts, form)
 
 
@@ -55,10 +62,7 @@ def with_times(parts: Sequence[Part], form: InputForm, *, look_further: bool = T
     samples = {part.source.name: _first_times(part) for part in parts}
     texts = {name: sample for name, sample in samples.items() if isinstance(sample, pa.StringArray)}
     if not texts:
-        if said:
-            raise BadInputError(
-                f"the times of {parts[0].source.name} are times already: drop {option('time_format')} and {option('day')}"
-            )
+        check_written(parts[0].source.name, form)
         return list(parts)
     times = choose_times(texts, form)
     if times is None:
@@ -82,6 +86,44 @@ def _check_alike(first: Part, other: Part) -> None:
             f"{name} and {first.source.name} do not both have a column for: {roles}; "
             f"give files with the same columns, or choose them ({option('columns')})"
         )
+
+
+def _check_same_names(first: Part, other: Part) -> None:
+    """Refuse columns of one number that have different names in two headers: times may be taken for people."""
+    one, two = first.layout.column_names, other.layout.column_names
+    differing = [role for role in one if is_other_column(one[role], two[role])]
+    if first.layout.header and other.layout.header and differing:
+        raise BadInputError(
+            f"{other.source.name} and {first.source.name} have another column at the number of the {differing[0]}: "
+            f"choose columns by name ({option('columns', {'user': 'NAME', 'query': 'NAME'})})"
+        )
+
+
+def _check_no_copies(parts: Sequence[Part]) -> None:
+    """Refuse a part with the content of another, as a file and its compressed copy: people would be counted as they are not."""
+    seen: dict[bytes, list[Source]] = {}
+    for source in (part.source for part in parts if _has_records(part)):
+        alike = seen.setdefault(source.head, [])
+        if other := next((other for other in alike if _digest(other) == _digest(source)), None):
+            raise BadInputError(
+                f"{source.name} has the content of {other.name}: leave one out, or join them if their records are not the same"
+            )
+        alike.append(source)
+
+
+def _has_records(part: Part) -> bool:
+    """Whether there is more than a header; several parts may have nothing else."""
+    lines = (line for line in part.source.head.split(b"\n") if line.strip())
+    return len(list(islice(lines, 2))) > part.layout.header
+
+
+def _digest(source: Source) -> bytes:
+    """Return what only files of the same text have in common."""
+    digest = blake2b()
+    with source.open() as stream:
+        while data := stream.read(BLOCK_BYTES, line=0):
+            digest.update(data)
+    return digest.digest()
 
 
 def _first_times(part: Part) -> pa.Array:

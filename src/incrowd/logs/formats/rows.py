@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incrowd.core.clean import clean_texts
+from incrowd.core.clean import clean_ids, clean_texts
 from incrowd.core.types import Bools, Ints64
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def accept(rows: Rows, rejects: Rejects, times: Times) -> pa.Table:
 
     A row without a query is good: its user is kept, without items.
     """
-    user = pc.utf8_trim_whitespace(clean_texts(rows.user))
+    user = clean_ids(rows.user)
     query = clean_texts(rows.query)
     query = pc.if_else(pc.equal(query, _NO_QUERY), "", query)
     no_user = _mask(pc.equal(user, ""))

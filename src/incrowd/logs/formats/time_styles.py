@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from incrowd.logs.form import InputForm
 
-__all__ = ["choose_times", "undecided", "which_comes_first"]
+__all__ = ["check_times_said", "check_written", "choose_times", "undecided", "which_comes_first"]
 
 _EIGHT_DIGITS = "^(19[7-9]|20[0-9])[0-9]{5}$"  # a day as 20060331, which is no plausible number of seconds
 
@@ -59,6 +59,23 @@ def choose_times(samples: Mapping[str, pa.StringArray], form: InputForm) -> Time
             raise _unknown(name, texts, form.time_format)
     _check_day(next(iter(samples)), times, form, has_times=bool(len(together)))
     return times
+
+
+def check_times_said(name: str, form: InputForm, *, has_times: bool) -> None:
+    """Refuse what is said of the times of an input that has none."""
+    if not has_times and (form.time_format or form.day):
+        raise BadInputError(
+            f"{name} has no column of times that {option('time_format' if form.time_format else 'day')} could be for: "
+            f"choose one ({option('columns', {'time': 'NAME'})})"
+        )
+
+
+def check_written(name: str, form: InputForm) -> None:
+    """Refuse what is said of how times are written, where they are no texts."""
+    if form.time_format or form.day:
+        raise BadInputError(
+            f"the times of {name} are times already: drop {option('time_format')} and {option('day')}"
+        )
 
 
 def undecided(name: str) -> BadInputError:
