@@ -429,3 +429,11 @@ def test_values_that_are_no_texts_are_refused_without_a_traceback(data, message)
         read({"user": [Decimal(odd), "a"], "query": ["x", "y"]}).close()
     with pytest.raises(ic.BadInputError, match="has no column"):
         read(as_columns(), user=["user"])
+
+
+def test_queries_that_are_taken_for_paths_are_not_quoted():
+    with pytest.raises(
+        ic.BadInputError, match=r"^none of the 2 texts of data is a file: give paths"
+    ) as caught:
+        ic.read(["mirabel quench", "red car"])
+    assert "mirabel" not in str(caught.value)

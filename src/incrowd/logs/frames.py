@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -139,6 +140,12 @@ def _is_path(data: object) -> bool:
     return isinstance(data, (str, os.PathLike))
 
 
+def _is_there(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a path, or a pattern, leads to a file."""
+    text = os.fspath(path)
+    return glob.has_magic(text) or os.path.lexists(text)
+
+
 def _rows_of(data: Any) -> Any:
     """Return rows that can be looked at twice, where data is an iterator."""
     return list(data) if isinstance(data, Iterator) else data
@@ -149,6 +156,12 @@ def _paths(data: Any) -> Any:
     if _is_path(data):
         return data
     if isinstance(data, (list, tuple)) and data and all(map(_is_path, data)):
+        if len(data) > 1 and not any(
+            map(_is_there, data)
+        ):  # then they may be queries, which no message quotes
+            raise BadInputError(
+                f"none of the {len(data):,} texts of data is a file: give paths, rows with names, or lists of items"
+            )
         return data[0] if len(data) == 1 else list(data)
     return None
 
