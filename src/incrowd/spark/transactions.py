@@ -148,15 +148,16 @@ def _events(reading: Reading, unit: Unit) -> DataFrame:
     """
     events = reading.good.select("user", "time", "query")
     events = events.distinct() if reading.has_times else events
-    if not unit.is_part:
+    if unit.gap is not None:
+        visits = _sessions(events, unit.gap)
+    elif unit.part is not None:
+        visits = events.withColumn("visit", _place(unit.part))
+    else:
         return events.select(f.col("user").alias("key"), "query", "time")
-    visits = (
-        _sessions(events, unit.gap) if unit.part is None else events.withColumn("visit", _place(unit.part))
-    )
     return visits.select(f.concat_ws("#", "user", "visit").alias("key"), "query", "time", "user", "visit")
 
 
-def _sessions(events: DataFrame, gap: int | None) -> DataFrame:
+def _sessions(events: DataFrame, gap: int) -> DataFrame:
     """Return the events with the `visit`: the number of the user's session."""
     # Rows of the same second are peers in the sum, so they share a visit whatever their order.
     in_order = Window.partitionBy("user").orderBy("time")
