@@ -146,6 +146,6 @@ def test_what_the_driver_cannot_hold_is_refused_before_it_comes_there(tmp_path, 
         run_spark_job(job, Quiet())
     assert str(caught.value) == (
         "memory of 640MB is too little for 60 records of 3 distinct items with method mosaic on the driver: "
-        "give --memory 1.1GB, or fewer records"
+        "give memory='1.1GB', or fewer records"
     )
     assert list(tmp_path.iterdir()) == [path]
