@@ -46,8 +46,8 @@ class Gathered:
     units
         `owner` and `row` of every unit, and the `person` behind it as a number: of parts of a person's log (sessions, say) the row
         of the person's first, otherwise the row. Units with nothing left are there too, except baskets. Parts have the `user`, too.
-    unit
-        What a row stands for, as a manifest names it.
+    unit, items
+        What a row stands for, as a manifest names it, and the kind of its items.
     vocabulary
         The items' names, sorted by code point.
     entries
@@ -64,6 +64,7 @@ class Gathered:
     bags: DataFrame
     units: DataFrame
     unit: str
+    items: str
     vocabulary: pa.Array
     entries: int
     summary: Mapping[str, int]
@@ -89,6 +90,7 @@ class Gathered:
             self.unit,
             account=self.account,
             has_clicks=self.has_clicks,
+            kind=self.items,
         )
 
 
@@ -131,7 +133,7 @@ def gather(
         "empty": records - filled,
     }
     summary, account = reading.summed_up(name, items, counts)
-    return Gathered(bag, units, name, vocabulary, entries, summary, account, reading.has_clicks, span)
+    return Gathered(bag, units, name, items, vocabulary, entries, summary, account, reading.has_clicks, span)
 
 
 def _baskets(reading: Reading) -> DataFrame:
