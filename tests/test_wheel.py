@@ -123,7 +123,9 @@ def test_the_demo_works_from_a_read_only_place_without_a_home(installed, place):
     assert "compiling" in said  # the first run says why it takes long
     second, said = demo(home, own)
     assert said == ""  # what was compiled is found again
-    assert second["loss"] == first["loss"]
+    # The tiles themselves differ: each run draws its own secret seed.
+    for what in ("claim", "chosen", "input", "items", "records_in"):
+        assert second[what] == first[what]
     assert second["seconds"]["total"] < first["seconds"]["total"]
     assert {path for path in packages.rglob("*") if not path.is_symlink()} == before
 

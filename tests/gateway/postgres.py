@@ -96,9 +96,11 @@ class Postgres:
 
     def _signal_all(self, number):
         parent = self._process.pid
+        os.kill(parent, number)
         children = Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="utf-8").split()
-        for process in (parent, *map(int, children)):
-            os.kill(process, number)
+        for child in map(int, children):
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                os.kill(child, number)
 
 
 def as_server():

@@ -137,6 +137,27 @@ def test_published_queries_stand_below_their_concept(data, tmp_path):
     assert len(parent) == len(set(parent))
 
 
+def test_a_query_of_two_concepts_stands_below_one_and_the_other_is_not_published(tmp_path):
+    """Half of the people type more about wine, each in words of their own, and half about poodles."""
+    lines = [
+        aol_line(f"{topic}{user}", query)
+        for topic in ("poodle", "wine")
+        for user in range(K)
+        for query in ("poodle and wine", f"{topic} zyxwv{user}", f"{topic} vwxyz{user}")
+    ]
+    (tmp_path / "log.tsv").write_text(AOL_HEADER + "".join(lines), encoding="utf-8")
+    with ic.read_log(tmp_path / "log.tsv") as log:
+        data = log.transactions(items="concepts", events=True)
+    release = made(data)
+    assert {release.taxonomy.labels[node].as_py() for node in release.classes.nodes} == {"poodle", "wine"}
+    assert release.write(tmp_path / "release").holds
+    assert release.table()["items"].to_pylist() == [["poodle and wine"]] * 2 * K
+    rows = pq.read_table(tmp_path / "release/taxonomy.parquet").to_pylist()
+    (query,) = (row for row in rows if row["exact"])
+    assert (query["label"], query["leaves"]) == ("poodle and wine", 1)
+    assert {row["label"] for row in rows} & {"poodle", "wine"} == {query["parent"]}
+
+
 def test_the_seed_chooses_among_queries_of_one_meaning(data):
     tables = [made(data, verbatim=True, seed=seed).table() for seed in (1, 1, 2)]
     assert tables[0].equals(tables[1])

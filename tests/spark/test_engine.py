@@ -211,6 +211,13 @@ def test_sessions_give_the_same_release_and_k_counts_people(sessions, tmp_path):
 
 
 @pytest.mark.usefixtures("spark")
+def test_of_single_queries_k_counts_people_too(sessions, tmp_path):
+    found, _ = on_both(sessions, tmp_path, k=3, unit="query", items="terms", taxonomy="balanced:2")
+    assert (found["claim"]["unit"], found["claim"]["distinct"]) == ("query", "people")
+    assert 3 <= found["people_min"] < found["k_min"]
+
+
+@pytest.mark.usefixtures("spark")
 def test_sessions_counted_as_records_are_said_to_be_so(sessions, tmp_path):
     found, _ = on_both(
         sessions, tmp_path, k=3, unit="session:30m", items="terms", taxonomy="balanced:2", distinct="records"
@@ -391,8 +398,7 @@ def test_without_its_private_map_nothing_is_published_and_what_lies_between_step
         ({"input": ["a.tsv", "-"]}, "input - is for the local engine only"),
         ({"input": ["a.tsv", "b.ZIP"]}, "input b.ZIP is for the local engine only"),
         ({"input": "a.xlsx"}, "a.xlsx is a spreadsheet: save it as CSV"),
-        ({"delimiter": "||"}, "--delimiter must be one ASCII character"),
-        ({"unit": "day"}, "--unit day is for the local engine only"),
+        ({"delimiter": "||"}, "delimiter must be one ASCII character"),
         ({"private_report": Path("private.html")}, "--private-report with method partition is for the local"),
         ({"series": Path("ledger")}, "--series with method partition is for the local engine only"),
         ({"k": 1}, "k must be at least 2"),

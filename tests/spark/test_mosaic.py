@@ -79,6 +79,32 @@ def test_sessions_of_terms_and_a_giant_person(log, tmp_path):
     assert not any(b"zyzzyva" in file.read_bytes() for file in (tmp_path / "spark/out").iterdir())
 
 
+@pytest.fixture(scope="module")
+def few_days(tmp_path_factory):
+    """Thirty people around two midnights, of which one ends a week: each has clicks, queries of one second, one that is typed again, and an empty one."""
+    path = tmp_path_factory.mktemp("days") / "days.csv"
+    lines = ["user,time,query,url"]
+    for user in range(30):
+        said = [("wine shop", "red wine"), ("dog food", "dog")][user % 2]
+        for night in ("2006-03-04", "2006-03-05"):  # a Saturday and a Sunday
+            lines += [f"u{user},{night} 23:59:59,{query}," for query in reversed(said)]
+        lines += [f"u{user},2006-03-0{day} 00:00:00,{said[0]},http://{url}" for day in (5, 6) for url in "ab"]
+        lines += [f"u{user},2006-03-06 07:00:00,,", f"u{user},2006-03-20 07:00:00,{said[user % 3 > 0]},"]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(("unit", "units"), [("query", 240), ("day", 120), ("week", 90)])
+def test_queries_days_and_weeks(few_days, tmp_path, unit, units):
+    found, _ = on_both(
+        few_days, tmp_path, method="mosaic", k=3, unit=unit, items="terms", private_map="map", seed=5
+    )
+    assert (found["claim"]["unit"], found["records_in"]) == (unit, units)
+    assert found["groups"] > 1
+    assert (tmp_path / "spark/map").read_bytes() == (tmp_path / "local/map").read_bytes()
+
+
 @pytest.mark.usefixtures("spark")
 def test_people_with_nouns_that_wordnet_knows_in_one_series(log, tmp_path):
     ledger = tmp_path / "ledger"
@@ -120,6 +146,6 @@ def test_what_the_driver_cannot_hold_is_refused_before_it_comes_there(tmp_path, 
         run_spark_job(job, Quiet())
     assert str(caught.value) == (
         "memory of 640MB is too little for 60 records of 3 distinct items with method mosaic on the driver: "
-        "give --memory 1.1GB, or fewer records"
+        "give memory='1.1GB', or fewer records"
     )
     assert list(tmp_path.iterdir()) == [path]

@@ -62,7 +62,7 @@ def in_two_parts(spark, tmp_path, people=None):
         release.taxonomy,
         work.table(pa.table({"row": number, **where}), "where.parquet"),
         release.entries.named.renamed,
-        has_sessions=people is not None,
+        has_parts=people is not None,
     )
     return tmp_path / "out", owned, release.figured()
 

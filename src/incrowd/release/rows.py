@@ -47,19 +47,30 @@ class Entries:
 
     A bag of alternatives is a class, written ``{Vino | Wine}``, or as in Liu & Wang (ICDM 2010), ``{Wine:2, Vino:1}``, where the paper's
     literal behaviour was asked for: how many of a class had which term may be one person's.
+
+    Parameters
+    ----------
+    classes
+        What is published.
+    nodes
+        The node that each entry is, or that its own label is listed below.
+    named
+        What these nodes are called, and all above them.
     """
 
     classes: Classes
+    nodes: Ints32
     named: PublishedNodes
 
     @cached_property
-    def _place(self) -> Ints64:
-        return self.named.places(self.classes.nodes)
+    def place(self) -> Ints64:
+        """Where the node of each entry stands among those that are named."""
+        return self.named.places(self.nodes)
 
     @cached_property
     def labels(self) -> pa.Array:
         """The label of each entry."""
-        own = self.named.labels.take(pa.array(self._place))
+        own = self.named.labels.take(pa.array(self.place))
         if self.classes.texts is not None:
             return pc.coalesce(self.classes.texts, own)
         return own if self.classes.alternatives is None else self._alternatives()
@@ -69,10 +80,10 @@ class Entries:
         """Whether each entry is the very item (or query); else it is a class."""
         if self.classes.texts is not None:
             typed = np.array(self.classes.texts.is_valid(), dtype=np.bool_)
-            return np.asarray(typed | self.named.exact[self._place])
+            return np.asarray(typed | self.named.exact[self.place])
         bags = self.classes.alternatives
         if bags is None:
-            return np.asarray(self.named.exact[self._place])
+            return np.asarray(self.named.exact[self.place])
         first = self.named.exact[self.named.places(bags.nodes[bags.start[:-1]])]
         return np.asarray(first & (np.diff(bags.start) == 1))
 
@@ -110,10 +121,27 @@ def spell_bag(names: list[str], times: list[int]) -> str:
 
 def entries_of(classes: Classes, taxonomy: Taxonomy) -> Entries:
     """Name everything that the classes publish."""
+    if classes.texts is not None:
+        nodes = _listed_below(classes.texts, classes.nodes)
+        return Entries(classes, nodes, published_nodes(taxonomy, nodes, words=words_beside_queries(taxonomy)))
     bags = classes.alternatives
     nodes = classes.nodes if bags is None else np.concatenate((classes.nodes, bags.nodes))
-    words = None if classes.texts is None else words_beside_queries(taxonomy)
-    return Entries(classes, published_nodes(taxonomy, nodes, words=words))
+    return Entries(classes, classes.nodes, published_nodes(taxonomy, nodes))
+
+
+def _listed_below(texts: pa.Array, nodes: Ints32) -> Ints32:
+    """Return the node of each entry; a query that means several concepts is listed below the first of them in the tree.
+
+    The other concepts are not published, unless something else needs them: no record tells that the query means them too.
+    """
+    typed = np.array(texts.is_valid(), dtype=np.bool_)
+    encoded = texts.filter(pa.array(typed)).dictionary_encode()
+    query = encoded.indices.to_numpy(zero_copy_only=False)
+    first = np.full(len(encoded.dictionary), np.iinfo(np.int32).max, dtype=np.int32)
+    np.minimum.at(first, query, nodes[typed])
+    listed = nodes.copy()
+    listed[typed] = first[query]
+    return listed
 
 
 def records_of(classes: Classes, entries: Entries) -> Records:
@@ -134,30 +162,22 @@ def records_of(classes: Classes, entries: Entries) -> Records:
 
 def published_taxonomy(entries: Entries) -> pa.Table:
     """Return the published nodes, all above them, and labels of the classes' own."""
-    classes, named = entries.classes, entries.named
-    table = taxonomy_table(named, above(named, classes.nodes))
-    place = named.places(classes.nodes)
+    named, bags = entries.named, entries.classes.alternatives
+    table = taxonomy_table(named, above(named, entries.nodes))
     own = np.flatnonzero(entries.own)
-    if not len(own):
-        return table
-    label, below = entries.labels.take(pa.array(own)), named.labels.take(pa.array(place[own]))
-    bags = classes.alternatives
+    # Several classes may publish the same label, below the same node.
+    label = entries.labels.take(pa.array(own)).dictionary_encode()
+    own = own[np.unique(label.indices.to_numpy(zero_copy_only=False), return_index=True)[1]]
+    place = entries.place[own]
     leaves = np.ones(len(own)) if bags is None else np.diff(bags.start)[own]
     columns = [
-        label,
+        label.dictionary,
         pa.array(entries.exact[own]),
-        below,
-        pa.array(named.level[place[own]] + 1, pa.int32()),
+        named.labels.take(pa.array(place)),
+        pa.array(named.level[place] + 1, pa.int32()),
         pa.array(leaves.astype(np.int32), pa.int32()),
     ]
-    order = pc.sort_indices(
-        pa.table([label, below], names=["label", "below"]), [("label", "ascending"), ("below", "ascending")]
-    )
-    more = pa.table(columns, schema=TAXONOMY_SCHEMA).take(order)
-    # A query that stands below several concepts is listed below the first.
-    fresh = pc.not_equal(more["label"].combine_chunks()[1:], more["label"].combine_chunks()[:-1])
-    more = more.filter(pa.concat_arrays([pa.array([True]), fresh]))
-    return sorted_table(pa.concat_tables([table, more]))
+    return sorted_table(pa.concat_tables([table, pa.table(columns, schema=TAXONOMY_SCHEMA)]))
 
 
 def _ranked_labels(entries: Entries) -> tuple[pa.Array, Bools, Ints32]:

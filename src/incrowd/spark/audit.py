@@ -55,7 +55,7 @@ class SparkOriginals:
         The `file` and `position` of each `row`.
     renamed
         What made nodes are called in the taxonomy.
-    has_sessions
+    has_parts
         Whether one person may have several rows.
     """
 
@@ -65,7 +65,7 @@ class SparkOriginals:
     taxonomy: Taxonomy
     places: DataFrame
     renamed: Mapping[str, str] = field(default_factory=dict)
-    has_sessions: bool = False
+    has_parts: bool = False
 
     @cached_property
     def records(self) -> DataFrame:
@@ -81,7 +81,7 @@ class SparkOriginals:
 
     def check_people(self, written: Written, result: Audit) -> bool:  # noqa: ARG002
         """Count the people behind equal records. Owners are looked for with their originals."""
-        if not self.has_sessions:
+        if not self.has_parts:
             result.people_min = result.k_min  # a row is a person's own
             return True
         owned = self.records.join(self.rows.select("row", "person"), "row")

@@ -39,13 +39,13 @@ def sum_losses(
     return Sums(occurrences, weight, lost, exactly, records, float(copies.sum()), *said)
 
 
-def count_lengths(rows: DataFrame, *, has_sessions: bool) -> tuple[Ints64, list[tuple[list[int], int]]]:
+def count_lengths(rows: DataFrame, *, has_parts: bool) -> tuple[Ints64, list[tuple[list[int], int]]]:
     """Return what :func:`incrowd.release.lengths.bins_of_people` takes."""
     length = f.aggregate("times", f.lit(0).cast("bigint"), lambda total, times: total + times)
     lengths = rows.select("person", (f.length(f.bin(length)) - 1).alias("bin"))
     counted = {row["bin"]: row["count"] for row in lengths.groupBy("bin").count().collect()}
     records = np.array([counted.get(one, 0) for one in range(max(counted) + 1)], np.int64)
-    if not has_sessions:
+    if not has_parts:
         return records, [([one], number) for one, number in counted.items()]
     people = lengths.groupBy("person").agg(f.sort_array(f.collect_set("bin")).alias("bins"))
     return records, [(row["bins"], row["count"]) for row in people.groupBy("bins").count().collect()]

@@ -116,7 +116,7 @@ class SparkRelease(RecordsPublication):
     def counts(self) -> Counts:
         """Counts of what came in and went out. Private."""
         owned = self.spelled
-        if self.gathered.has_sessions:
+        if self.gathered.has_parts:
             owned = owned.join(self.rows.select("row", "person"), "row")
         return count_records(owned, self.labels.value, self.gathered.summary["units"])
 
@@ -156,13 +156,13 @@ class SparkRelease(RecordsPublication):
     @cached_property
     def lengths(self) -> list[Bin]:
         """The lengths of the originals of the published records, in bins of at least k."""
-        sums = count_lengths(self.rows, has_sessions=self.gathered.has_sessions)
+        sums = count_lengths(self.rows, has_parts=self.gathered.has_parts)
         return bins_of_people(*sums, self.claim.least)
 
     @cached_property
     def silent_people(self) -> int:
         """How many different people the withheld records belong to."""
-        if not self.gathered.has_sessions:
+        if not self.gathered.has_parts:
             return self.counts.withheld  # each is a person's, or a basket
         silent = self.gathered.units.join(self.published.select("row"), "row", "left_anti")
         return int(silent.select("person").distinct().count())
@@ -182,7 +182,7 @@ class SparkRelease(RecordsPublication):
             self.taxonomy,
             self.places,
             self.named.renamed,
-            self.gathered.has_sessions,
+            self.gathered.has_parts,
         )
 
     def write_records(self, path: Path) -> Digest:

@@ -21,7 +21,7 @@ from incrowd.jobs.run import Made, Outcome, anonymized, choices, load_all, run_o
 from incrowd.jobs.series import in_series
 from incrowd.jobs.spec import Job, Options, method_for, read_job, settled
 from incrowd.kernels.arrays import tree_arrays
-from incrowd.logs import Inputs, Unit, parse_unit
+from incrowd.logs import Inputs, Unit
 from incrowd.logs.files import check_no_spreadsheet, listed
 from incrowd.logs.formats.encoding import UTF8, find_encoding
 from incrowd.release.publication import Publication
@@ -95,7 +95,6 @@ def _check(options: Options, sources: Sequence[str]) -> None:
     on_cluster = name in METHODS  # its releases are never whole in this process
     local = {
         f"method {name}": name not in (*METHODS, *ON_DRIVER),
-        f"--unit {options.unit}": options.unit is not None and parse_unit(options.unit).part is not None,
         f"--encoding {options.encoding}": find_encoding(options.encoding or UTF8) != UTF8,
         "--format json": options.format == "json",
         f"--series with method {name}": on_cluster and options.series is not None,

@@ -13,15 +13,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import Broadcast
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
 from incrowd.core.activity import DAY
+from incrowd.core.claims import PARTS
 from incrowd.core.ragged import list_ids, starts_of
 from incrowd.core.transactions import Transactions
 from incrowd.logs.items import WORD_ITEMS, Lookup, lookup_of, named_by_kind, words_of
 from incrowd.logs.tokens import places_within
-from incrowd.logs.units import Unit
+from incrowd.logs.units import Part, Unit
 from incrowd.logs.weeks import WEEK
 from incrowd.spark.reading.read import Reading
 from incrowd.spark.work import Work
@@ -43,10 +44,10 @@ class Gathered:
         `key` (the owner, or the number of a basket), `name` of an item, `times`, and where it was asked for the `place`: see
         :class:`incrowd.core.transactions.Transactions`.
     units
-        `owner` and `row` of every unit, and the `person` behind it as a number: of sessions the row of the person's first,
-        otherwise the row. Users and sessions with nothing left are there too; baskets are not. Sessions have the `user`, too.
-    unit
-        What a row stands for, as a manifest names it.
+        `owner` and `row` of every unit, and the `person` behind it as a number: of parts of a person's log (sessions, say) the row
+        of the person's first, otherwise the row. Units with nothing left are there too, except baskets. Parts have the `user`, too.
+    unit, items
+        What a row stands for, as a manifest names it, and the kind of its items.
     vocabulary
         The items' names, sorted by code point.
     entries
@@ -63,6 +64,7 @@ class Gathered:
     bags: DataFrame
     units: DataFrame
     unit: str
+    items: str
     vocabulary: pa.Array
     entries: int
     summary: Mapping[str, int]
@@ -71,9 +73,9 @@ class Gathered:
     times: tuple[int, int] | None = None
 
     @property
-    def has_sessions(self) -> bool:
+    def has_parts(self) -> bool:
         """Whether one person may have several rows."""
-        return self.unit.startswith("session")
+        return self.unit.partition(":")[0] in PARTS
 
     @property
     def without_rows(self) -> Transactions:
@@ -88,6 +90,7 @@ class Gathered:
             self.unit,
             account=self.account,
             has_clicks=self.has_clicks,
+            kind=self.items,
         )
 
 
@@ -130,7 +133,7 @@ def gather(
         "empty": records - filled,
     }
     summary, account = reading.summed_up(name, items, counts)
-    return Gathered(bag, units, name, vocabulary, entries, summary, account, reading.has_clicks, span)
+    return Gathered(bag, units, name, items, vocabulary, entries, summary, account, reading.has_clicks, span)
 
 
 def _baskets(reading: Reading) -> DataFrame:
@@ -140,20 +143,36 @@ def _baskets(reading: Reading) -> DataFrame:
 
 
 def _events(reading: Reading, unit: Unit) -> DataFrame:
-    """Return the `key` of the unit, the `query` and the `time` of all events, and of sessions the `user` and the number of the `visit`.
+    """Return the `key` of the unit, the `query` and the `time` of all events, and of parts of a person's log the `user` and the part's number, the `visit`.
 
     The clicks of one query, which share its time, count once. An empty query counts as activity, as in
     :func:`incrowd.logs.units.make_units`.
     """
     events = reading.good.select("user", "time", "query")
     events = events.distinct() if reading.has_times else events
-    if unit.gap is None:
+    if unit.gap is not None:
+        visits = _sessions(events, unit.gap)
+    elif unit.part is not None:
+        visits = events.withColumn("visit", _place(unit.part))
+    else:
         return events.select(f.col("user").alias("key"), "query", "time")
+    return visits.select(f.concat_ws("#", "user", "visit").alias("key"), "query", "time", "user", "visit")
+
+
+def _sessions(events: DataFrame, gap: int) -> DataFrame:
+    """Return the events with the `visit`: the number of the user's session."""
     # Rows of the same second are peers in the sum, so they share a visit whatever their order.
     in_order = Window.partitionBy("user").orderBy("time")
-    starts = f.coalesce((f.col("time") - f.lag("time").over(in_order) > unit.gap).cast("int"), f.lit(0))
-    visits = events.withColumn("starts", starts).withColumn("visit", 1 + f.sum("starts").over(in_order))
-    return visits.select(f.concat_ws("#", "user", "visit").alias("key"), "query", "time", "user", "visit")
+    starts = f.coalesce((f.col("time") - f.lag("time").over(in_order) > gap).cast("int"), f.lit(0))
+    return events.withColumn("starts", starts).withColumn("visit", 1 + f.sum("starts").over(in_order))
+
+
+def _place(part: Part) -> Column:
+    """Return the number of the user's query, day or week, as :mod:`incrowd.logs.units` counts them."""
+    by_user, day = Window.partitionBy("user"), f.col("time") / DAY
+    if part == "query":
+        return f.row_number().over(by_user.orderBy("time", "query"))
+    return f.dense_rank().over(by_user.orderBy(f.floor(day if part == "day" else (day + 3) / 7)))
 
 
 def _settle_times(work: Work, events: DataFrame, units: DataFrame) -> tuple[int, int] | None:
@@ -171,15 +190,15 @@ def _settle_times(work: Work, events: DataFrame, units: DataFrame) -> tuple[int,
 
 
 def _units(work: Work, events: DataFrame) -> DataFrame:
-    """Give the units numbers from 0 by the user's id, in the order of code points, then by the session."""
+    """Give the units numbers from 0 by the user's id, in the order of code points, then by the part of the user's log."""
     if "visit" not in events.columns:
         users = work.numbered(events.select("key").distinct(), "key", "units", "row")
         return users.select(f.col("key").alias("owner"), "row", f.col("row").alias("person"))
-    sessions = events.select(f.struct("user", "visit", "key").alias("session")).distinct()
-    numbered = work.numbered(sessions, "session", "units", "row")
-    person = f.min("row").over(Window.partitionBy("session.user")).alias("person")
-    named = numbered.select(f.col("session.key").alias("owner"), "row", person, "session.user")
-    return work.settle(named, "sessions")
+    parts = events.select(f.struct("user", "visit", "key").alias("part")).distinct()
+    numbered = work.numbered(parts, "part", "units", "row")
+    person = f.min("row").over(Window.partitionBy("part.user")).alias("person")
+    named = numbered.select(f.col("part.key").alias("owner"), "row", person, "part.user")
+    return work.settle(named, "people")
 
 
 def _words(batches: Iterable[pa.RecordBatch], *, items: str) -> Iterator[pa.RecordBatch]:

@@ -25,6 +25,7 @@ class Raw:
         self.reply = reply or (lambda target: [answer(target)])
         self.received = []  # (number of the connection, target)
         self.peers = []
+        self.greeted = threading.Event()
         self._greeting = greeting
         self._tls = tls
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -55,6 +56,7 @@ class Raw:
             number = len(self.peers)
             if self._greeting:
                 peer.sendall(self._greeting)
+                self.greeted.set()
             stream = peer.makefile("rb")
             while line := stream.readline():
                 target = line.split()[1].decode()

@@ -15,9 +15,10 @@ import uvloop
 from gateway.providers.helpers import http
 from gateway.providers.raw import Raw, answer, slowly
 from gateway.providers.test_tls import papers
-from helpers import until_async
+from helpers import until, until_async
 from incrowd.gateway.config.settings import ClientTls
 from incrowd.gateway.providers import ProviderError, open_provider
+from incrowd.gateway.providers.pool import Pool
 
 __all__ = ["papers"]  # a fixture is found by its name here
 
@@ -348,19 +349,22 @@ def test_an_answer_with_two_lengths_is_no_answer():
             run(raw, talk)
 
 
-def test_an_answer_before_any_question_is_an_error(loops, line):
+def test_an_answer_before_any_question_is_an_error(loops, line, monkeypatch):
     context, settings = line
+    look = Pool._begins_clean
+
+    async def after_the_greeting(pool, connection):
+        """Keep the loop from its first look at a new connection until the greeting is there; with TLS other bytes are, too."""
+        until(lambda: raw.greeted.is_set() and not connection.is_clean(), "the greeting does not arrive")
+        return await look(pool, connection)
 
     async def talk(provider):
-        task = asyncio.ensure_future(targets_of(provider, "a"))
-        for _ in range(10):
-            await asyncio.sleep(0)
-            time.sleep(0.005)  # noqa: ASYNC251 - the greeting comes before the loop knows of the connection
         with pytest.raises(ProviderError, match=r"before the request|is incomplete"):
-            await task
+            await targets_of(provider, "a")
 
+    monkeypatch.setattr(Pool, "_begins_clean", after_the_greeting)
     with Raw(greeting=WRONG, tls=context) as raw:
-        run(raw, talk, loops, timeout=5.0, **settings)
+        run(raw, talk, loops, timeout=60.0, **settings)
         assert raw.received == []
 
 
