@@ -323,7 +323,7 @@ def test_what_is_said_of_the_input_holds_on_the_cluster_too(tmp_path):
     [
         (["03/04/2006", "03/04/2006"], "may begin with the month or with the day"),
         (["2006-03-31", "31.03.2006"], "not written in one way"),
-        (["10:00", "10:00"], "--day 2006-03-31"),
+        (["10:00", "10:00"], "day='2006-03-31'"),
     ],
 )
 def test_times_that_cannot_be_told_are_refused(tmp_path, times, line):

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +122,8 @@ def _job_digest(job: Job, items: str, attached: Attached, key: bytes) -> str:
         "versions": msgspec.to_builtins(Versions.here()),
     }
     hashed.update(json.dumps(how, sort_keys=True).encode())
-    for part in (data, tree.parent, tree.labels, tree.made):
+    told = replace(data, account=())  # which is worded for the owner, and for one engine or the other
+    for part in (told, tree.parent, tree.labels, tree.made):
         for piece in _pieces(part):
             hashed.update(len(piece).to_bytes(8, "big") + piece)
     return hashed.hexdigest()
