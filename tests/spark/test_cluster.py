@@ -107,11 +107,11 @@ def test_many_lines_with_an_executor_killed_give_the_local_release(running, tmp_
 def test_a_worker_lost_for_good_leaves_a_whole_release_or_none(running, tmp_path):
     log = tmp_path / "log.tsv"
     write_log(log, lines=20_000, seed=9, people="all")
-    run_job(Options(log, tmp_path / "local", 5, method="flock"), Quiet())
+    run_job(Options(log, tmp_path / "local", 5, method="partition"), Quiet())
     configure(running.directory, **LITTLE_DATA, **{"spark.incrowd.shard": "20000"})
     with (
         holding_kernels() as go_on,
-        run_on(running, log, "--out", tmp_path / "out", "--k", 5, "--method", "flock") as job,
+        run_on(running, log, "--out", tmp_path / "out", "--k", 5, "--method", "partition") as job,
     ):
         executor, worker = a_shard_runs(running)
         os.kill(worker, signal.SIGKILL)

@@ -37,7 +37,7 @@ __all__ = ["Use", "use_of_classes", "use_of_tiles"]
 MOST_FREQUENT = 1_000
 TREND_ITEMS = 100
 FIRST_ITEMS = 256
-MOST_ITEMS = 4_096  # pairs of so many items are looked at, at most
+MOST_ITEMS = 2_048  # pairs of so many items are looked at, at most: a table of them has 32 MB
 DIGITS = 6  # counts that differ in later ones are equal: they were rounded on the way
 
 
