@@ -2,8 +2,8 @@
 VENV := .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
-# As many workers as cores: with one more, several compile the same kernels at the same time, and the whole takes a quarter longer.
-WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
+# One more than there are cores: some tests wait for a server. Kernels are compiled before, so that workers do not each do it.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Files go to the workers in the order of tests/conftest.py, longest first.
 PYTEST_ARGS ?= -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # APT=no installs no Debian packages; the tests that need them are left out, and named.
