@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -18,6 +18,9 @@ __all__ = ["Counts", "FromPieces", "FromRecords", "OfOriginals", "estimated_unit
 
 class Counts(Protocol):
     """Counts of units by leaf and by pair of leaves."""
+
+    most_items: ClassVar[int]
+    """Pairs of so many leaves are looked at, at most: each two take memory."""
 
     @property
     def units(self) -> Floats:
@@ -37,6 +40,7 @@ class OfOriginals:
 
     sets: ExactSets
     leaves: int
+    most_items: ClassVar[int] = 4_096
 
     @cached_property
     def units(self) -> Floats:
@@ -71,6 +75,7 @@ class FromPieces:
     sets: ExactSets
     units: Floats
     total: int
+    most_items: ClassVar[int] = 4_096
 
     @property
     def most(self) -> Floats:
@@ -111,6 +116,7 @@ class FromRecords:
     published: PublishedSets
     tree: Taxonomy
     units: Floats
+    most_items: ClassVar[int] = 2_048  # the tables have all nodes above them too, and are turned around
 
     @cached_property
     def _chance(self) -> Floats:

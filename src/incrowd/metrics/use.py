@@ -37,7 +37,6 @@ __all__ = ["Use", "use_of_classes", "use_of_tiles"]
 MOST_FREQUENT = 1_000
 TREND_ITEMS = 100
 FIRST_ITEMS = 256
-MOST_ITEMS = 2_048  # pairs of so many items are looked at, at most: a table of them has 32 MB
 DIGITS = 6  # counts that differ in later ones are equal: they were rounded on the way
 
 
@@ -167,9 +166,9 @@ def _top_pairs(counts: Counts) -> Pairs:
         found = _pairs_among(_first(most, number), counts, least=last)
         last = float(found.units[-1]) if len(found.units) == MOST_FREQUENT else 0.0
         able = int(np.count_nonzero(most[most > 0] >= last))
-        if number >= min(able, MOST_ITEMS):
+        if number >= min(able, counts.most_items):
             return found
-        number = min(2 * number, able, MOST_ITEMS)
+        number = min(2 * number, able, counts.most_items)
 
 
 def _pairs_among(items: Ints64, counts: Counts, *, least: float) -> Pairs:
