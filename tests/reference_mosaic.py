@@ -99,6 +99,10 @@ class Joining:
     leaves: Mapping[Label, Leaves]
     k: int
     confidence: float
+    kind: Mapping[Label, str] = field(default_factory=dict)
+    thresholds: Mapping[frozenset[str], int] = field(default_factory=dict)
+    weight: Mapping[str, float] = field(default_factory=dict)
+    context: Collection[str] = ()
     step: int = 0
     most_held_back: int = 0
     pairs: list[Pair] = field(default_factory=list)
@@ -135,17 +139,33 @@ class Joining:
         """Return the owners who count towards k."""
         return self.owners(units) & set(self.counts)
 
+    def kinds(self, labels: Iterable[Label]) -> set[str]:
+        return {self.kind.get(label, "items") for label in labels}
+
+    def need(self, labels: Iterable[Label]) -> int:
+        """Return how many people a tile of these labels needs."""
+        kinds = self.kinds(labels)
+        return max([self.k, *(people for some, people in self.thresholds.items() if some <= kinds)])
+
     def score(self, n: int, f: int, g: int) -> int:
         lift = n * len(self.held) / (len(self.units(f)) * len(self.units(g)))
-        sizes = len(self.content[f]) * len(self.content[g])
-        return round(1e6 * math.sqrt(n) * sizes * sizes * math.log(lift)) if lift > 1 else 0
+        weights = [
+            sum(self.weight.get(self.kind.get(label, "items"), 1) for label in self.content[tile])
+            for tile in (f, g)
+        ]
+        says_when = [self.kinds(self.content[tile]) <= set(self.context) for tile in (f, g)]
+        if all(says_when) or (lift <= 1 and not any(says_when)):
+            return 0
+        worth = math.log(lift + any(says_when))
+        return round(1e6 * math.sqrt(n) * (weights[0] * weights[1]) ** 2 * worth)
 
     def meet(self, tile: int) -> None:
         """Record the pairs of a tile with older ones that pay."""
         for older in {other for unit in self.units(tile) for other in self.held[unit] if other < tile}:
             both = self.units(tile) & self.units(older)
             score = self.score(len(both), tile, older)
-            if len(self.people(both)) >= self.k and score > 0:
+            need = self.need(self.content[tile] | self.content[older])
+            if len(self.people(both)) >= need and score > 0:
                 self.pairs.append(Pair(tile, older, score, len(both), self.step))
 
     def best(self) -> Pair | None:
@@ -163,7 +183,7 @@ class Joining:
             both = self.units(f) & self.units(g)
             pair.units, pair.seen = len(both), self.step
             pair.score = self.score(len(both), f, g) if both else 0
-            if pair.score <= 0 or len(self.people(both)) < self.k:
+            if pair.score <= 0 or len(self.people(both)) < self.need(self.content[f] | self.content[g]):
                 self.pairs.remove(pair)
                 return None
             if pair is not min(self.pairs, key=lambda one: one.turn):
@@ -179,7 +199,7 @@ class Joining:
             for b in self.content[g]
         ]
         most = self.allowed(f, g)
-        if any(kin) or most < self.k:
+        if any(kin) or most < self.need(self.content[f] | self.content[g]):
             return
         self.step += 1
         both = self.hold_back(f, g, most)
@@ -220,7 +240,7 @@ class Joining:
         out: set[int] = set()
 
         def short(tile: int) -> bool:
-            return bool(rest[tile]) and len(rest[tile] & set(self.counts)) < self.k
+            return bool(rest[tile]) and len(rest[tile] & set(self.counts)) < self.need(self.content[tile])
 
         for owner in sorted(self.owners(both), key=lambda one: self.rank[one]):
             many = len(self.people(both) - out) > most
@@ -229,7 +249,7 @@ class Joining:
                     rest[tile].add(owner)
                 out.add(owner)
         both = {unit for unit in both if self.owner[unit] not in out}
-        if short(f) or short(g) or len(self.people(both)) < self.k:
+        if short(f) or short(g) or len(self.people(both)) < self.need(self.content[f] | self.content[g]):
             return set()
         self.most_held_back = max(self.most_held_back, len(out))
         return both

@@ -27,11 +27,11 @@ from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError, ClaimError
 from incrowd.release.files.tile_page import tile_page
 from incrowd.release.files.tiles import (
-    TILES_SCHEMA,
     Tile,
     TileCounts,
     TileManifest,
     tile_manifest,
+    tiles_schema,
     write_tiles,
 )
 from incrowd.taxonomy import attach
@@ -198,11 +198,11 @@ def test_another_column_or_notes_in_the_schema(copy):
     assert "other columns" in problems(copy)
     pq.write_table(table.replace_schema_metadata({"note": "to whom it belongs"}), copy / "tiles.parquet")
     assert "other columns" in problems(copy)
-    field = TILES_SCHEMA.field("people").with_metadata({"note": "x"})
-    noted = table.cast(TILES_SCHEMA.set(2, field))
+    field = tiles_schema().field("people").with_metadata({"note": "x"})
+    noted = table.cast(tiles_schema().set(2, field))
     pq.write_table(noted, copy / "tiles.parquet")
     assert problems(copy)
-    pq.write_table(table.cast(TILES_SCHEMA), copy / "tiles.parquet", row_group_size=1)
+    pq.write_table(table.cast(tiles_schema()), copy / "tiles.parquet", row_group_size=1)
     assert "bytes that are no part" in problems(copy)
 
 
@@ -210,7 +210,7 @@ def test_missing_values(copy):
     rows = pq.read_table(copy / "tiles.parquet").to_pylist()
     for name, value in (("items", None), ("people", None), ("items", [None] * len(rows[0]["items"]))):
         forged = [{**rows[0], name: value}, *rows[1:]]
-        pq.write_table(pa.Table.from_pylist(forged, TILES_SCHEMA), copy / "tiles.parquet")
+        pq.write_table(pa.Table.from_pylist(forged, tiles_schema()), copy / "tiles.parquet")
         assert problems(copy)
 
 

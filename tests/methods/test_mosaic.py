@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import incrowd as ic
 import reference_mosaic as naive
 from incrowd.core.activity import DAY, Activity
+from incrowd.core.kinds import MAIN
 from incrowd.core.ragged import count_distinct
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
@@ -25,6 +26,7 @@ from incrowd.methods.mosaic.cover import Cover, Labels, People, cover_of, tiles_
 from incrowd.methods.mosaic.floor import floor
 from incrowd.methods.mosaic.join import join
 from incrowd.methods.mosaic.method import mosaic
+from incrowd.methods.mosaic.needs import needs_of
 from incrowd.methods.mosaic.repack import repack
 from incrowd.methods.mosaic.rows import take_rows
 from incrowd.taxonomy import Taxonomy, attach, balanced
@@ -127,6 +129,20 @@ class Small(NamedTuple):
     labels: Labels
     people: People
     leaves: dict[int, frozenset[int]]
+    thresholds: dict[tuple[str, ...], int]
+    weights: dict[str, float]
+
+    @property
+    def kind(self) -> dict[int, str]:
+        """The kind of each label."""
+        return {label: KIND_NAMES[int(bit).bit_length() - 1] for label, bit in enumerate(self.labels.kinds)}
+
+    def need(self, labels) -> int:
+        """How many people a tile of these labels needs."""
+        return int(self.labels.needs.people[np.bitwise_or.reduce(self.labels.kinds[labels])])
+
+
+KIND_NAMES = (MAIN, "url", "week")
 
 
 def tile_people(cover: Cover, people: People) -> Ints64:
@@ -135,8 +151,17 @@ def tile_people(cover: Cover, people: People) -> Ints64:
     return count_distinct(cover.tile[people.counts[owner]], owner[people.counts[owner]], len(cover.first) - 1)
 
 
-def small(seed: int) -> Small:
-    """Draw few owners with several units each, some of whom do not count; some labels are above others."""
+def needs_drawn(dice: random.Random, k: int) -> tuple[dict[tuple[str, ...], int], dict[str, float]]:
+    """Draw thresholds and weights of kinds, mostly none."""
+    if dice.random() < 0.5:
+        return {}, {}
+    some = [("url",), ("week",), (MAIN, "url"), (MAIN,), ("url", "week")]
+    thresholds = {kinds: k + dice.randint(0, 2) for kinds in dice.sample(some, dice.randint(0, 3))}
+    return thresholds, {kind: dice.choice([0.5, 2.0]) for kind in KIND_NAMES if dice.random() < 0.3}
+
+
+def small(seed: int, k: int = 2) -> Small:
+    """Draw few owners with several units each, some of whom do not count; some labels are above others, and of other kinds."""
     dice = random.Random(seed)
     spans = [(i, i + 1) for i in range(dice.randint(3, 8))]
     spans += [(0, 2)] * (dice.random() < 0.5) + [(1, 3)] * (dice.random() < 0.2)
@@ -161,7 +186,17 @@ def small(seed: int) -> Small:
     first, last = (np.array([spans[label][end] for label in number], np.int32) for end in (0, 1))
     words = np.random.default_rng(seed).integers(0, 2**63, len(number), dtype=np.uint64)
     leaves = {place: frozenset(range(*spans[label])) for label, place in number.items()}
-    return Small(cover, Labels(first, last, tile_people(cover, people), words), people, leaves)
+    thresholds, weights = needs_drawn(dice, k)
+    needs = needs_of(KIND_NAMES[1:], k, thresholds, weights)
+    kind = (
+        np.array([dice.choice([0, 0, 0, 1, 2]) for _ in number])
+        if dice.random() < 0.5
+        else np.zeros(len(number), int)
+    )
+    labels = Labels(
+        first, last, tile_people(cover, people), words, np.left_shift(1, kind), needs.weight[kind], needs
+    )
+    return Small(cover, labels, people, leaves, thresholds, weights)
 
 
 def of_units(cover: Cover) -> list[set[frozenset[int]]]:
@@ -180,6 +215,10 @@ def joining(data: Small, cover: Cover, k: int, confidence: float) -> naive.Joini
         data.leaves,
         k,
         confidence,
+        data.kind,
+        {frozenset(kinds): people for kinds, people in data.thresholds.items()},
+        {kind: data.weights.get(kind, 0.5 if kind == "week" else 1) for kind in KIND_NAMES},
+        {"week"},
     )
 
 
@@ -195,7 +234,8 @@ def test_the_floor_is_the_reference_s(seed, k, coarsest, generalize):
     people = People(owner, counts, np.arange(len(names), dtype=np.int32))
     unit = np.repeat(np.arange(len(units)), [len(leaves) for _, leaves in units])
     leaf = np.array([one for _, leaves in units for one in leaves], np.int32)
-    found = floor(unit, leaf, data.tree, people, k, coarsest=coarsest, generalize=generalize)
+    needs = needs_of((), k, {}, {})
+    found = floor(unit, leaf, data.tree, people, k, needs=needs, coarsest=coarsest, generalize=generalize)
     expected = naive.floor(
         [(one, set(leaves)) for one, leaves in units],
         data.plain_tree,
@@ -211,19 +251,19 @@ def test_the_floor_is_the_reference_s(seed, k, coarsest, generalize):
 @FEW
 @given(SEEDS, st.integers(2, 4), st.sampled_from([1.0, 0.8, 0.5]))
 def test_joining_gives_the_tiles_of_the_reference(seed, k, confidence):
-    data = small(seed)
+    data = small(seed, k)
     found, held_back = join(data.cover, data.labels, data.people, k, confidence)
     reference = joining(data, data.cover, k, confidence)
     assert of_units(found) == reference.run()
     assert held_back == reference.most_held_back
-    assert confidence < 1 or held_back <= 2 * k - 2
+    assert confidence < 1 or data.thresholds or held_back <= 2 * k - 2
 
 
 @FEW
 @given(SEEDS, st.integers(2, 3), st.sampled_from([1.0, 0.8, 0.5]))
 def test_every_step_leaves_each_tile_to_k_people_or_as_it_was(seed, k, confidence):
     """Rows, joining, repacking and joining again: no label is lost or doubled, no tile goes to fewer than k."""
-    data = small(seed)
+    data = small(seed, k)
     before = tile_people(data.cover, data.people)
 
     def check(cover: Cover) -> None:
@@ -233,21 +273,22 @@ def test_every_step_leaves_each_tile_to_k_people_or_as_it_was(seed, k, confidenc
         cover = tiles_in_order(cover)
         for tile, people in enumerate(tile_people(cover, data.people).tolist()):
             labels = cover.label[cover.first[tile] : cover.first[tile + 1]]
-            assert people >= k or (len(labels) == 1 and before[labels[0]] < k)
+            need = data.need(labels)
+            assert people >= need or (len(labels) == 1 and before[labels[0]] < need)
 
     cover = tiles_in_order(take_rows(data.cover, data.labels, data.people, k, confidence, threads=2))
     check(cover)
     for _ in range(2):
         cover = tiles_in_order(join(cover, data.labels, data.people, k, confidence)[0])
         check(cover)
-        cover = tiles_in_order(repack(cover, data.cover, data.labels, data.people, k, confidence, threads=2))
+        cover = tiles_in_order(repack(cover, data.cover, data.labels, data.people, confidence, threads=2))
         check(cover)
 
 
 @FEW
 @given(SEEDS, st.integers(2, 3), st.sampled_from([1.0, 0.8]))
 def test_joining_larger_tiles_gives_those_of_the_reference(seed, k, confidence):
-    data = small(seed)
+    data = small(seed, k)
     cover = tiles_in_order(take_rows(data.cover, data.labels, data.people, k, confidence, threads=1))
     reference = joining(data, cover, k, confidence)
     found, held_back = join(cover, data.labels, data.people, k, confidence)

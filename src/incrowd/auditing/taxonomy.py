@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from pathlib import Path
@@ -16,17 +16,20 @@ import pyarrow.parquet as pq
 
 from incrowd.auditing.result import Audit
 from incrowd.core.clean import clean_texts
+from incrowd.core.kinds import kind_of, text_of, typed
 from incrowd.core.promises import Texts
-from incrowd.release.files.nodes import TAXONOMY_SCHEMA, sorted_table
+from incrowd.release.files.nodes import TAXONOMY_SCHEMA, TYPED_SCHEMA, sorted_table
 from incrowd.release.files.parts import same_schema
 from incrowd.release.files.records import Label, is_canonical, write_parquet
+from incrowd.taxonomy.kinds import ALL_KINDS
+from incrowd.taxonomy.ladders import ROOT, way_up, way_up_from_class
 from incrowd.taxonomy.matching import locate
 from incrowd.taxonomy.sources.wordnet import wordnet_tree
 
 __all__ = ["PublishedTree", "check_taxonomy", "hidden_in", "write_taxonomy"]
 
-# What is made above WordNet: a branch of words that it lacks, and a root above both.
-_MADE = re.compile(r"anything|unlisted( [0-9]{1,9}\.[0-9]{1,9})?")
+# What is made above WordNet: a branch of words that it lacks, a root above both, and one above all kinds of items.
+_MADE = re.compile(rf"anything|{ALL_KINDS}|unlisted( [0-9]{{1,9}}\.[0-9]{{1,9}})?")
 
 
 class PublishedTree(NamedTuple):
@@ -38,7 +41,13 @@ class PublishedTree(NamedTuple):
 
 
 def check_taxonomy(
-    path: Path, said: AbstractSet[Label], *, name: str, texts: Texts, result: Audit
+    path: Path,
+    said: AbstractSet[Label],
+    *,
+    name: str,
+    texts: Texts,
+    kinds: Sequence[str] = (),
+    result: Audit,
 ) -> PublishedTree | None:
     """Check a published taxonomy and return it; None if it is no tree.
 
@@ -52,23 +61,26 @@ def check_taxonomy(
         The taxonomy that the manifest names: of WordNet every node is held against WordNet.
     texts
         Which labels need not be nodes.
+    kinds
+        The further kinds of items: what lies above those follows from their texts.
     result
         Gets what is found.
     """
     before = result.found
     with result.checking("the published taxonomy is one tree: the published labels and what lies above them"):
         with pq.ParquetFile(path) as file:
-            if not same_schema(file.schema_arrow, TAXONOMY_SCHEMA):
+            if not same_schema(file.schema_arrow, TYPED_SCHEMA if kinds else TAXONOMY_SCHEMA):
                 result.add_problem(
                     "taxonomy.parquet has other columns than a release has, or notes in its schema"
                 )
                 return None
             table = file.read()
-        rows = table.to_pylist()
-        tree = _tree(rows, result)
+        tree = _tree([_with_kind(row) for row in table.to_pylist()], result)
         if result.found == before:
             _check_shape(tree, said, result)
             _check_labels(tree, result)
+        if result.found == before and kinds:
+            _check_ladders(tree, kinds, result)
         if result.found == before and name == "wordnet":
             _check_wordnet(tree, texts, result)
         if result.found == before:
@@ -77,6 +89,37 @@ def check_taxonomy(
                 problem="taxonomy.parquet is not written as its rows are: it holds bytes that are no part of them",
             )
     return tree if result.found == before else None
+
+
+def _with_kind(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row whose label and parent name their kind, where the file has kinds; above the root of a kind is the root of all."""
+    kind, above = row.get("kind"), row["parent"]
+    if kind is None:
+        return row
+    parent = above if (row["label"], row["exact"]) == (ROOT, False) or above is None else typed(kind, above)
+    return row | {"label": typed(kind, row["label"]), "parent": parent}
+
+
+def _check_ladders(tree: PublishedTree, kinds: Sequence[str], result: Audit) -> None:
+    """Check that everything of another kind than words lies where its text says, and hides how many leaves it has."""
+    root = next(text for (text, _), above in tree.parent.items() if above is None)
+    wrong = 0
+    for (label, exact), parent in tree.parent.items():
+        kind = kind_of(label)
+        if kind is None:
+            continue
+        text = text_of(label)
+        if kind not in kinds:
+            expected = None
+        elif text == ROOT and not exact:
+            expected = root
+        else:
+            ways = way_up(kind, text) if exact else way_up_from_class(kind, text)
+            expected = typed(kind, ways[0] if ways else ROOT)
+        wrong += parent != expected or (not exact and tree.leaves[label, exact] is not None)
+    result.require(
+        wrong=bool(wrong), problem=f"{wrong:,} labels of taxonomy.parquet are not where their texts belong"
+    )
 
 
 def _tree(rows: list[dict[str, Any]], result: Audit) -> PublishedTree:
@@ -150,8 +193,8 @@ def hidden_in(texts: Iterable[str]) -> int:
 
 def _check_labels(tree: PublishedTree, result: Audit) -> None:
     """Check that no label hides anything: what looks the same is the same."""
-    seen = Counter((" ".join(text.split()), exact) for text, exact in tree.parent)
-    hidden = hidden_in(text for text, _ in tree.parent)
+    seen = Counter((kind_of(text), " ".join(text_of(text).split()), exact) for text, exact in tree.parent)
+    hidden = hidden_in(text_of(text) for text, _ in tree.parent)
     alike = sum(number > 1 for number in seen.values())
     result.require(
         wrong=bool(alike), problem=f"{alike:,} published labels differ only by what cannot be seen"
@@ -167,9 +210,11 @@ def _check_wordnet(tree: PublishedTree, texts: Texts, result: Audit) -> None:
     static = wordnet_tree()
     place = {label: node for node, label in enumerate(static.labels.to_pylist())}
     leaves = (static.last_leaf - static.first_leaf).tolist()
-    words = [text for text, exact in tree.parent if exact]
+    words = [text for text, exact in tree.parent if exact and kind_of(text) is None]
     home = dict(zip(words, locate(static, pa.array(words, pa.string())).node.tolist(), strict=True))
     for (text, exact), above in tree.parent.items():
+        if kind_of(text) is not None:
+            continue
         node = home[text] if exact else place.get(text, -1)
         parent = static.labels[int(static.parent[node])].as_py() if node > 0 else None
         if exact:
@@ -189,4 +234,4 @@ def _check_wordnet(tree: PublishedTree, texts: Texts, result: Audit) -> None:
 
 def write_taxonomy(sink: Path | pa.NativeFile, table: pa.Table) -> None:
     """Write a published taxonomy in its only form."""
-    write_parquet(sink, sorted_table(table).to_batches(), TAXONOMY_SCHEMA)
+    write_parquet(sink, sorted_table(table).to_batches(), table.schema)

@@ -24,8 +24,10 @@ from incrowd.auditing.tile_holders import (
     count_sure,
     held_by_people,
 )
+from incrowd.core.kinds import MAIN, kind_of, text_of
 from incrowd.core.promises import Mosaic, Settings, promised, read_settings
 from incrowd.core.rounding import ROUNDED_TO, keyed_share, rounded_from
+from incrowd.core.thresholds import needed, parse_thresholds
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Bools
 from incrowd.errors import ClaimError
@@ -36,11 +38,13 @@ from incrowd.release.files.records import Label, is_canonical
 from incrowd.release.files.tile_exports import tile_text
 from incrowd.release.files.tile_page import tile_page
 from incrowd.release.files.tiles import (
-    TILES_SCHEMA,
     Tile,
     TileCounts,
     TileManifest,
+    kinds_said,
     tile_manifest,
+    tiles_in,
+    tiles_schema,
     write_tiles,
 )
 from incrowd.taxonomy.tree import Taxonomy
@@ -76,7 +80,8 @@ def audit_tiles(
     try:
         settings = _check_manifest(manifest, result)
         check_exactly(directory, tile_files_with(text_forms_of(manifest.files)), result)
-        tiles = [] if result.problems else _read_tiles(directory / "tiles.parquet", result)
+        kinds = kinds_said(manifest.parameters)
+        tiles = [] if result.problems else _read_tiles(directory / "tiles.parquet", kinds, result)
         if not result.problems:
             _check_release(directory, manifest, settings, tiles, result)
         if originals is None:
@@ -115,22 +120,13 @@ def _check_manifest(manifest: TileManifest, result: Audit) -> Settings:
     return settings
 
 
-def _read_tiles(path: Path, result: Audit) -> list[Tile]:
+def _read_tiles(path: Path, kinds: Sequence[str], result: Audit) -> list[Tile]:
     """Read the tiles: each once, sorted, in the only form that they have."""
     with pq.ParquetFile(path) as file:
-        if not same_schema(file.schema_arrow, TILES_SCHEMA):
+        if not same_schema(file.schema_arrow, tiles_schema(kinds)):
             result.add_problem("tiles.parquet has other columns than a release has, or notes in its schema")
             return []
-        rows = file.read().to_pylist()
-    tiles = [
-        Tile(
-            tuple(zip(row["items"], row["exact"], strict=True)),
-            row["people"],
-            row["units"],
-            tuple(row["order"]),
-        )
-        for row in rows
-    ]
+        tiles = tiles_in(file.read())
     with result.checking(f"{len(tiles):,} distinct tiles, in order, and nothing else in the file"):
         contents = [tile.labels for tile in tiles]
         in_order = all(first < second for first, second in pairwise(contents))
@@ -142,18 +138,18 @@ def _read_tiles(path: Path, result: Audit) -> list[Tile]:
         result.require(
             wrong=not all(map(_has_an_order, tiles)), problem="tiles.parquet has an order that is none"
         )
-        hidden = hidden_in({text for labels in contents for text, _ in labels})
+        hidden = hidden_in({text_of(text) for labels in contents for text, _ in labels})
         result.require(wrong=bool(hidden), problem=f"{hidden:,} labels hold characters that cannot be seen")
         result.require(
-            wrong=not is_canonical(path, partial(write_tiles, tiles=tiles)),
+            wrong=not is_canonical(path, partial(write_tiles, tiles=tiles, kinds=kinds)),
             problem="tiles.parquet is not written as its rows are: it holds bytes that are no part of them",
         )
     return tiles
 
 
 def _has_an_order(tile: Tile) -> bool:
-    """Tell whether the order of a tile is one of its labels, and spelt only where it is not that of code points."""
-    plain = list(range(len(tile.labels)))
+    """Tell whether the order of a tile is one of its words, and spelt only where it is not that of code points."""
+    plain = list(range(len(tile.words)))
     return not tile.order or (sorted(tile.order) == plain and list(tile.order) != plain)
 
 
@@ -166,7 +162,12 @@ def _check_release(
     _check_numbers(tiles, settings, result)
     said = {label for tile in tiles for label in tile.labels}
     tree = check_taxonomy(
-        directory / "taxonomy.parquet", said, name=settings.common.taxonomy, texts="none", result=result
+        directory / "taxonomy.parquet",
+        said,
+        name=settings.common.taxonomy,
+        texts="none",
+        kinds=kinds_said(manifest.parameters),
+        result=result,
     )
     if tree is not None:
         _check_kin(tiles, tree, result)
@@ -184,7 +185,8 @@ def _check_release(
         check_contents(directory, files, "a release with these tiles and parameters", result)
     for form in text_forms_of(manifest.files):
         with result.checking(f"tiles.{form} says the same"):
-            check_text(directory / f"tiles.{form}", tile_text(form, tiles), result)
+            text = tile_text(form, tiles, kinds_said(manifest.parameters))
+            check_text(directory / f"tiles.{form}", text, result)
 
 
 def _check_numbers(tiles: Sequence[Tile], settings: Settings, result: Audit) -> None:
@@ -192,8 +194,7 @@ def _check_numbers(tiles: Sequence[Tile], settings: Settings, result: Audit) -> 
     k, own = settings.common.k, settings.own
     assert isinstance(own, Mosaic)  # noqa: S101 - the parameters were read as such
     with result.checking(f"each tile is said to be held by at least {result.k_min:,} people"):
-        rare = sum(tile.people < k for tile in tiles)
-        result.require(wrong=bool(rare), problem=f"{rare:,} tiles are held by fewer than {k} people")
+        _require_people([tile.people for tile in tiles], tiles, settings, result)
     if own.counts == "exact":
         with result.checking(f"no tile counts a person more than {own.cap:,} times"):
             wrong = sum(not tile.people <= tile.units <= own.cap * tile.people for tile in tiles)
@@ -210,6 +211,21 @@ def _check_numbers(tiles: Sequence[Tile], settings: Settings, result: Audit) -> 
                 for tile in tiles
             )
             result.require(wrong=bool(wrong), problem=f"{wrong:,} tiles have numbers that were not rounded")
+
+
+def _require_people(people: Sequence[int], tiles: Sequence[Tile], settings: Settings, result: Audit) -> None:
+    """Require that tiles have so many people as they need: k, or more for some kinds of labels."""
+    k, own = settings.common.k, settings.own
+    assert isinstance(own, Mosaic)  # noqa: S101 - the parameters were read as such
+    rare = sum(number < k for number in people)
+    result.require(wrong=bool(rare), problem=f"{rare:,} tiles are held by fewer than {k} people")
+    thresholds = parse_thresholds(own.thresholds)
+    if thresholds:
+        needs = [needed({kind_of(text) or MAIN for text, _ in tile.labels}, k, thresholds) for tile in tiles]
+        few = sum(number < need for number, need in zip(people, needs, strict=True))
+        result.require(
+            wrong=bool(few), problem=f"{few:,} tiles are held by fewer people than labels of their kinds need"
+        )
 
 
 def _check_confidence(tiles: Sequence[Tile], confidence: float, result: Audit) -> None:
@@ -270,8 +286,9 @@ def _check_holders(
     false = count_false(originals, nodes)
     with result.checking("each label is an item of its owner or above one, and each item is spoken for once"):
         result.require(wrong=bool(false), problem=f"{false:,} units hold tiles that are not true of them")
-    with result.checking("labels are in code point order, or in the order of all who hold them"):
-        orders = agreed_orders(originals, nodes)
+    with result.checking("words are in code point order, or in the order of all who hold them"):
+        words = Held.of([[node_of[label] for label in tile.words] for tile in tiles])
+        orders = agreed_orders(originals, words)
         wrong = sum(tile.order != orders.get(number, ()) for number, tile in enumerate(tiles))
         result.require(
             wrong=bool(wrong), problem=f"{wrong:,} tiles are in an order that is not their holders'"
@@ -280,9 +297,7 @@ def _check_holders(
     result.people_min = min(people, default=0)
     active = f" who were active on at least {own.aged:,} days" if own.aged > 1 else ""
     with result.checking(f"each tile is held by at least {result.people_min:,} different people{active}"):
-        k = settings.common.k
-        rare = sum(number < k for number in people)
-        result.require(wrong=bool(rare), problem=f"{rare:,} tiles are held by fewer than {k} people")
+        _require_people(people, tiles, settings, result)
     if own.confidence < 1:
         with result.checking(
             f"at most {own.confidence:.0%} of the people who hold a label hold any other in the same tile"

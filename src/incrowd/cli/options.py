@@ -109,7 +109,7 @@ FORM_OPTIONS = (
     click.option(
         "--columns",
         type=COMMA_TEXT,
-        help="Column names, as user=..,query=..,time=..,url=..; numbers from 1 where the file has no names.",
+        help="Column names, as user=..,query=..,time=..,url=..; also shown, rank, place, device, language; numbers from 1 where the file has no names.",
     ),
     click.option(
         "--encoding",
@@ -136,6 +136,11 @@ INPUT_OPTIONS = (
     click.option(
         "--items",
         help="nouns, terms, queries, concepts or raw.  [default: terms for mosaic, concepts for methods that need meaning, else nouns; raw for baskets]",
+    ),
+    click.option(
+        "--kinds",
+        type=COMMA_TEXT,
+        help="Further kinds of items beside --items, for mosaic: url (clicked), shown, hour, day, week, month, place, device, language.",
     ),
     click.option(
         "--unit",

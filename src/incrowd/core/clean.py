@@ -20,10 +20,11 @@ __all__ = ["bytes_of", "clean_ids", "clean_texts", "rows_with"]
 # Control characters that separate words; tabs and line ends stay as they are.
 _BLANK = r"[\v\f\x{85}]"
 # Control and format characters (joiners, soft hyphens, marks of direction, tags), and the others that Unicode calls
-# ignorable: fillers, variation selectors, the grapheme joiner; and the blank of Braille.
+# ignorable: fillers, variation selectors, the grapheme joiner; the blank of Braille; and the last two code points, which are no
+# characters (one marks kinds: incrowd.core.kinds).
 _INVISIBLE = (
     r"[\x{00}-\x{08}\x{0E}-\x{1F}\x{7F}-\x{9F}\p{Cf}\x{34F}\x{115F}\x{1160}\x{17B4}\x{17B5}\x{180B}-\x{180F}\x{2065}"
-    r"\x{2800}\x{3164}\x{FE00}-\x{FE0F}\x{FFA0}\x{FFF0}-\x{FFF8}\x{E0000}-\x{E0FFF}]+"
+    r"\x{2800}\x{3164}\x{FE00}-\x{FE0F}\x{FFA0}\x{FFF0}-\x{FFF8}\x{E0000}-\x{E0FFF}\x{10FFFE}\x{10FFFF}]+"
 )
 _WITHOUT_A_FRACTION = r"^(-?[0-9]+)\.0+$"
 _FIRST, _LAST = ord(" "), ord("~")  # of what is printable

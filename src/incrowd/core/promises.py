@@ -14,6 +14,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 
 from incrowd.core.claims import MOST_DELTA, MOST_EPS, Claim, Distinct, Kind
+from incrowd.core.kinds import KINDS as ITEM_KINDS
+from incrowd.core.kinds import MAIN
 from incrowd.errors import ClaimError
 
 __all__ = [
@@ -37,6 +39,11 @@ Texts = Literal["none", "queries", "bags"]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 _TAXONOMY = r"^(wordnet|balanced:[0-9]{1,9}|file)\Z"
+_KIND = f"({'|'.join(ITEM_KINDS)})"
+_KINDS = rf"^{_KIND}(,{_KIND})*\Z"
+_EACH = rf"({MAIN}|{_KIND})"
+_THRESHOLDS = rf"^({_EACH}(\+{_EACH})?=[0-9]{{1,9}}(,|\Z))*\Z"
+_WEIGHTS = rf"^({_EACH}=[0-9]{{1,4}}(\.[0-9]{{1,6}})?(,|\Z))*\Z"
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -122,7 +129,7 @@ class Apriori(Parameters, frozen=True, forbid_unknown_fields=True):
     m: Count
 
 
-class Mosaic(Parameters, frozen=True, forbid_unknown_fields=True):
+class Mosaic(Parameters, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Of `mosaic`."""
 
     confidence: Annotated[float, msgspec.Meta(gt=0, le=1)]
@@ -133,6 +140,8 @@ class Mosaic(Parameters, frozen=True, forbid_unknown_fields=True):
     generalize: bool
     effort: Literal["fast", "best"] | None
     aged: Count
+    thresholds: Annotated[str, msgspec.Meta(pattern=_THRESHOLDS)] = ""
+    weights: Annotated[str, msgspec.Meta(pattern=_WEIGHTS)] = ""
 
 
 KINDS: Mapping[str, tuple[Kind, type[Parameters]]] = {
@@ -162,6 +171,7 @@ class Common(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     items: Literal["nouns", "terms", "queries", "concepts", "raw"] | None = None
     sets: bool | None = None
     unlisted: Literal["keep", "drop", "refuse"] | None = None
+    kinds: Annotated[str, msgspec.Meta(pattern=_KINDS)] | None = None
 
 
 class Settings(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from incrowd.auditing.tile_holders import TileOriginals
 from incrowd.auditing.tiles import audit_tiles, nodes_of_tiles
 from incrowd.core.claims import Claim
 from incrowd.core.classes import WITHHELD, Classes
+from incrowd.core.kinds import parse_kinds
 from incrowd.core.promises import Settings, read_settings
 from incrowd.core.ragged import starts_of
 from incrowd.core.tiles import Tiles
@@ -25,6 +27,7 @@ from incrowd.errors import BadInputError, option
 from incrowd.jobs.clock import ProgressListener
 from incrowd.jobs.data import knowledge_of
 from incrowd.logs import Inputs, read_form, read_parts
+from incrowd.logs.kinds import roles_of
 from incrowd.metrics import bound_of, measure_losses, measure_utility
 from incrowd.metrics.use import use_of_classes, use_of_tiles
 from incrowd.release.describe import figures_of, rounded_withheld
@@ -42,6 +45,7 @@ from incrowd.release.lengths import lengths_of
 from incrowd.release.private_map import PrivateMap, read_map
 from incrowd.report.visible import visible
 from incrowd.taxonomy import Attached, open_taxonomy
+from incrowd.taxonomy.kinds import attach_kinds
 
 __all__ = ["audit_release"]
 
@@ -128,8 +132,10 @@ def _read_again(
         raise BadInputError(
             f"the release was made with a taxonomy file: give it with {option('taxonomy', 'FILE')}"
         )
+    kinds = parse_kinds(made.kinds)
+    form = replace(read_form(notes), wanted=roles_of(kinds))
     listener.step("read")
-    with read_parts(original, read_form(notes), memory=memory, progress=listener.reading) as log:
+    with read_parts(original, form, memory=memory, progress=listener.reading) as log:
         transactions = log.transactions(
             unit="user" if made.unit == "record" else made.unit,
             items=made.items,
@@ -137,9 +143,10 @@ def _read_again(
             knowledge=knowledge_of(source) if made.items == "concepts" else None,
             events=manifest.claim.typed_by is not None,
             places=isinstance(manifest, TileManifest),
+            kinds=kinds,
         )
     listener.step("taxonomy")
-    return open_taxonomy(source, transactions, unlisted=made.unlisted)
+    return attach_kinds(transactions, kinds, partial(open_taxonomy, source, unlisted=made.unlisted))
 
 
 def _audit_against(

@@ -22,6 +22,7 @@ from incrowd.logs.input import Input
 from incrowd.metrics.patterns import Pattern, measure_patterns
 from incrowd.taxonomy import Attached, Taxonomy, Unlisted, attach, open_taxonomy
 from incrowd.taxonomy.check import taxonomy_named
+from incrowd.taxonomy.kinds import attach_kinds
 
 __all__ = [
     "attach_items",
@@ -77,6 +78,7 @@ def build_rows(
         knowledge=_unfitted(tree) if tree and items == "concepts" else knowledge_for(job, items),
         events=events,
         places=job.method.uses_places,
+        kinds=job.kinds,
         progress=clock.listener.reading,
     )
     if not job.method.is_noisy:
@@ -91,9 +93,7 @@ def place_rows(
     check_memory(Sizes.of(transactions), job.method.name, job.method.entry_bytes, job.options.memory)
     clock.step("taxonomy")
     items = transactions.kind or ("raw" if transactions.unit == "record" else "terms")
-    attached = (
-        attach_items(job, items, transactions) if tree is None else _attach_to(job, items, transactions, tree)
-    )
+    attached = attach_items(job, items, transactions, tree=tree)
     if job.k is not None and not job.method.is_noisy:
         filled_rows(counted_by(attached.transactions, job.options.distinct), job.k)
     return attached
@@ -118,10 +118,18 @@ def taxonomy_for(job: Job, items: str) -> str:
     return job.options.taxonomy or ("balanced:5" if items in ("queries", "raw") else "wordnet")
 
 
-def attach_items(job: Job, items: str, transactions: Transactions) -> Attached:
-    """Place the items on the job's taxonomy."""
-    source = taxonomy_for(job, items)
-    return open_taxonomy(source, transactions, unlisted=unlisted_by(job, items, source))
+def attach_items(
+    job: Job, items: str, transactions: Transactions, *, tree: Taxonomy | None = None
+) -> Attached:
+    """Place the items on the job's taxonomy, or on `tree`; those of other kinds than words on the ladders of their kinds."""
+
+    def attach_words(words: Transactions) -> Attached:
+        if tree is not None:
+            return _attach_to(job, items, words, tree)
+        source = taxonomy_for(job, items)
+        return open_taxonomy(source, words, unlisted=unlisted_by(job, items, source))
+
+    return attach_kinds(transactions, job.kinds, attach_words)
 
 
 def _attach_to(job: Job, items: str, transactions: Transactions, tree: Taxonomy) -> Attached:

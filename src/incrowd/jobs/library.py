@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from incrowd.core.claims import LEAST_K, Distinct
+from incrowd.core.kinds import parse_kinds
 from incrowd.core.memory import machine_memory
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Progress
@@ -29,7 +30,7 @@ from incrowd.jobs.spec import (
     settled,
 )
 from incrowd.logs import Log
-from incrowd.logs.formats.columns import ROLES
+from incrowd.logs.formats.columns import MORE_ROLES, ROLES
 from incrowd.logs.frames import read
 from incrowd.release.model import Release
 from incrowd.release.tiles import TileRelease
@@ -49,6 +50,7 @@ def anonymize(
     method: str | None = None,
     unit: str | None = None,
     items: str | None = None,
+    kinds: str | Sequence[str] | None = None,
     sets: bool = False,
     seed: int | None = None,
     unlisted: Unlisted | None = None,
@@ -71,6 +73,8 @@ def anonymize(
         What the release is for: ``"words"`` (the default), ``"queries"`` or ``"people"``; or a name in :data:`incrowd.METHODS`.
     unit, items, sets
         What is protected as one, what an item is, and whether an item counts once a record. Transactions have units and items.
+    kinds
+        Further kinds of items that a unit has, as ``"url,week,place"``: they are published with the words where k people share all.
     seed
         The same seed gives the same bytes. Without it 0, but for mosaic a secret one, which ``release.parameters`` has.
     unlisted
@@ -83,11 +87,19 @@ def anonymize(
     progress
         Called with (rows done, rows in all) by what takes long.
     **parameters
-        The method's own parameters, as ``publish="bag"``; and `user`, `query`, `time`, `url`: columns, as for :func:`incrowd.read`.
+        The method's own parameters, as ``publish="bag"``; and `user`, `query`, `time`, `url`, `place` and so on: columns, as for :func:`incrowd.read`.
     """
-    columns = {role: parameters.pop(role) for role in ROLES if role in parameters}
-    how = {"k": k, "goal": goal, "method": method, "seed": seed, "unlisted": unlisted, "distinct": distinct}
-    options = _options(taxonomy, memory, unit=unit, items=items, sets=sets, parameters=parameters, **how)
+    columns = {role: parameters.pop(role) for role in (*ROLES, *MORE_ROLES) if role in parameters}
+    how: dict[str, Any] = {
+        "k": k,
+        "goal": goal,
+        "method": method,
+        "seed": seed,
+        "unlisted": unlisted,
+        "distinct": distinct,
+    }
+    how |= {"sets": sets, "kinds": ",".join(parse_kinds(kinds)) or None, "parameters": parameters}
+    options = _options(taxonomy, memory, unit=unit, items=items, **how)
     with Clock(_Listener(progress)) as clock:
         return _released(data, columns, read_choices(options), _tree(taxonomy), clock)
 
@@ -102,7 +114,8 @@ def _released(
     if isinstance(data, Transactions):
         attached = place_rows(job, _as_given(data, job.options), clock, tree=tree)
         return run_method(job, attached, progress)
-    with _opened(data, job.options.memory, progress, columns) as log, rejects_named(job, log):
+    wanted = {**columns, "kinds": job.kinds} if job.kinds else columns
+    with _opened(data, job.options.memory, progress, wanted) as log, rejects_named(job, log):
         job = settled(job, log)
         rows = build_rows(job, log, clock, events=job.method.needs_events, tree=tree)
         attached = place_rows(job, rows, clock, tree=tree)
@@ -225,7 +238,7 @@ def _names(methods: object) -> list[str]:
 
 def _as_given(data: Transactions, options: Options) -> Transactions:
     """Return transactions as sets where that is wanted; refuse to choose again what they have."""
-    for name, value in (("unit", options.unit), ("items", options.items)):
+    for name, value in (("unit", options.unit), ("items", options.items), ("kinds", options.kinds)):
         if value is not None:
             raise BadInputError(
                 f"transactions have their {name} already: drop {option(name)}, or give the log"

@@ -222,4 +222,5 @@ def run_method(job: Job, attached: Attached, progress: Progress | None = None) -
 
 def choices(job: Job, items: str, taxonomy: Taxonomy) -> dict[str, Any]:
     """Return how the input was read, as parameters of the release."""
-    return {"items": items, "sets": job.options.sets, "unlisted": unlisted_by(job, items, taxonomy.name)}
+    said = {"items": items, "sets": job.options.sets, "unlisted": unlisted_by(job, items, taxonomy.name)}
+    return {**said, "kinds": ",".join(job.kinds)} if job.kinds else said

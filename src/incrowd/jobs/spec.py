@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from incrowd.core.claims import Distinct, Kind, check_k
+from incrowd.core.kinds import parse_kinds
 from incrowd.errors import BadInputError, check_choice, option
 from incrowd.jobs.anonymize import SEED_BITS, check_distinct, choose_seed
 from incrowd.logs import ITEMS, InputForm, Inputs, Unit, format_of, parse_unit, read_form
 from incrowd.logs.files import find_parts, name_of
 from incrowd.logs.input import Input
+from incrowd.logs.kinds import roles_of
 from incrowd.methods.registry import GOALS, METHODS, Method, method_named
 from incrowd.release.files.exports import check_forms
 from incrowd.release.files.heading import NO_HEADING, Heading, read_heading
@@ -58,6 +60,7 @@ class Options:
     goal: str | None = None
     taxonomy: str | None = None
     items: str | None = None
+    kinds: str | None = None
     unit: str | None = None
     sets: bool = False
     format: str = "auto"
@@ -125,6 +128,8 @@ class Job:
         The seed that was given, or that the method chose.
     heading
         What the publisher calls the release.
+    kinds
+        Further kinds of items that a unit has.
     """
 
     options: Options
@@ -136,6 +141,7 @@ class Job:
     chosen: tuple[str, ...] = ()
     seed: int = 0
     heading: Heading = NO_HEADING
+    kinds: tuple[str, ...] = ()
 
     @property
     def method(self) -> Method:
@@ -197,6 +203,10 @@ def method_for(options: Options) -> tuple[Method, str | None]:
 def settled(job: Job, read: Input) -> Job:
     """Fill in how an input that was read becomes units of items where nothing was said: as suits the method and the input."""
     if read.is_baskets:
+        if job.kinds:
+            raise BadInputError(
+                f"{read.name} holds baskets, whose items are of one kind: drop {option('kinds')}"
+            )
         if job.options.goal == "queries":
             raise BadInputError(f"{read.name} holds baskets and no queries: use {option('goal', 'words')}")
         unit, items = "user", None
@@ -249,7 +259,9 @@ def check_input(options: Options, settings: Sequence[Setting]) -> Job:
     ):
         if value is not None:
             check_choice(name, value, get_args(choice))
-    form = read_form(vars(options))
+    kinds = parse_kinds(options.kinds)
+    _check_kinds(kinds, settings)
+    form = replace(read_form(vars(options)), wanted=roles_of(kinds))
     return Job(
         options,
         settings[0],
@@ -258,7 +270,17 @@ def check_input(options: Options, settings: Sequence[Setting]) -> Job:
         _items_for(options, form, [setting.method for setting in settings]),
         form,
         seed=seed,
+        kinds=kinds,
     )
+
+
+def _check_kinds(kinds: Sequence[str], settings: Iterable[Setting]) -> None:
+    """Refuse items of several kinds for methods that know words alone."""
+    for setting in settings:
+        if kinds and setting.method.promise != "k-anonymous tiles":
+            raise BadInputError(
+                f"method {setting.method.name} takes items of one kind: drop {option('kinds')}, or use {option('method', 'mosaic')}"
+            )
 
 
 def _checked_seed(seed: int) -> int:

@@ -37,6 +37,8 @@ class InputForm:
         How times are written, as :func:`time.strptime` has it.
     day
         The date of times of day, as ``2006-03-31``.
+    wanted
+        The roles of columns that must be there, beside the user and the query.
     """
 
     format: str = "auto"
@@ -45,6 +47,7 @@ class InputForm:
     delimiter: str | None = None
     time_format: str | None = None
     day: str | None = None
+    wanted: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what fits no format, or not the one that is named."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,12 @@ import pyarrow.compute as pc
 
 from incrowd.core.clean import clean_ids, clean_texts
 from incrowd.core.frames import Frame, frame_of, list_frame, list_of, rows_in
+from incrowd.core.kinds import parse_kinds
 from incrowd.core.ragged import starts_of
 from incrowd.core.types import Bools, Ints64, Progress
 from incrowd.errors import BadInputError, nearest, option
 from incrowd.logs.form import InputForm, read_form
-from incrowd.logs.formats.columns import find_columns
+from incrowd.logs.formats.columns import MORE_ROLES, ROLES, find_columns
 from incrowd.logs.formats.parquet import as_text, rows_of
 from incrowd.logs.formats.rows import Rows, accept
 from incrowd.logs.formats.time_styles import (
@@ -29,10 +31,11 @@ from incrowd.logs.formats.time_styles import (
 )
 from incrowd.logs.formats.times import Times
 from incrowd.logs.input import BASKETS, TABLE
+from incrowd.logs.kinds import roles_of
 from incrowd.logs.log import Log
 from incrowd.logs.read import read_parts
 from incrowd.logs.rejects import Rejects
-from incrowd.logs.store import Store
+from incrowd.logs.store import Store, make_events
 from incrowd.logs.tokens import TokenTable, one_word_each, without_empty_words
 
 __all__ = ["read"]
@@ -54,6 +57,12 @@ def read(
     query: str | None = None,
     time: str | None = None,
     url: str | None = None,
+    shown: str | None = None,
+    rank: str | None = None,
+    place: str | None = None,
+    device: str | None = None,
+    language: str | None = None,
+    kinds: str | Sequence[str] | None = None,
     items: str | None = None,
     names: Sequence[str] | None = None,
     format: str = "auto",  # noqa: A002 (the name that people expect)
@@ -75,6 +84,10 @@ def read(
     user, query, time, url
         The columns' names, where they are not the usual ones. Times are datetimes, dates, seconds since 1970 or texts as in files;
         without a zone they are UTC.
+    shown, rank, place, device, language
+        Further columns, for items of such kinds. Shown addresses have blanks between them, or are lists; or there is one, with its rank.
+    kinds
+        Kinds of items that the log will be asked for, as ``"url,week,place"``: their columns are looked for by their usual names.
     items
         For baskets in a table: the column of items, lists or single ones. With `user`, all items of a user are one record, be it a
         person's or a basket's; without it each list is one.
@@ -92,9 +105,10 @@ def read(
     Log
         As :func:`incrowd.read_log` returns it. Rows without a user or a readable time are rejected, and named by their number from 1.
     """
-    roles = {"user": user, "query": query, "time": time, "url": url}
-    chosen = {role: str(name) for role, name in roles.items() if name is not None}
-    form = read_form({**locals(), "columns": chosen or None})  # parameters have the names that it takes
+    said = locals()  # parameters have the names of roles, and those that `read_form` takes
+    chosen = {role: str(said[role]) for role in (*ROLES, *MORE_ROLES) if said[role] is not None}
+    form = read_form({**said, "columns": chosen or None})
+    form = replace(form, wanted=roles_of(parse_kinds(kinds)))
     data = data if _is_path(data) or hasattr(data, "__arrow_c_stream__") else _rows_of(data)
     paths = _paths(data)
     how: dict[str, Any] = {"memory": memory, "keep_rejected": keep_rejected, "progress": progress}
@@ -216,8 +230,8 @@ class _FrameReader:
 
     def read_events(self, chosen: Mapping[str, str], form: InputForm) -> Log:
         """Fill the table `events`, as a file's rows would; the first rows say how texts of times are written."""
-        self._store.run('CREATE TABLE events ("user" VARCHAR, time BIGINT, query VARCHAR, url VARCHAR)')
-        positions = find_columns(self._frame.names, chosen, file=NAME, has_lines=False)
+        positions = find_columns(self._frame.names, chosen, file=NAME, has_lines=False, wanted=form.wanted)
+        make_events(self._store, positions)
         names = {role: self._frame.names[place] for role, place in positions.items()}
         check_times_said(NAME, form, has_times="time" in positions)
         kept = 0
@@ -232,7 +246,7 @@ class _FrameReader:
                 kept += len(table)
         if waiting:
             raise undecided(NAME)
-        return self._log(TABLE, kept, has_times="time" in positions)
+        return self._log(TABLE, kept, roles=tuple(positions))
 
     def read_baskets(self, items: str, chosen: Mapping[str, str]) -> Log:
         """Fill the tables `units`, `tokens` and `words`, as a file of baskets would; a unit is a row, or a user's rows."""
@@ -307,7 +321,7 @@ class _FrameReader:
             self._done += len(batch)
             self._progress(self._done, max(self._done, self._frame.rows or 0))
 
-    def _log(self, form: str, kept: int, *, has_times: bool = False) -> Log:
+    def _log(self, form: str, kept: int, *, roles: tuple[str, ...] = ()) -> Log:
         if not self._done:
             raise BadInputError(f"{NAME} has no rows: give some")
         return Log(
@@ -318,8 +332,9 @@ class _FrameReader:
             rejected=self._rejects.counts,
             lines=self._done,
             bad_bytes=0,
-            has_times=has_times,
+            has_times="time" in roles,
             rows=kept,
+            roles=roles,
         )
 
 

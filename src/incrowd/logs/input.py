@@ -26,6 +26,7 @@ _KINDS = {
     "other": "Words of other kinds (verbs, adjectives, adverbs), left out",
     "stop": "Stop words, left out",
     "term": "Words kept as they are",
+    "typed": "Items of other kinds",
 }
 _CONCEPTS = {"listed": "Queries and what they mean", "unlisted": "Queries in which no concept was found"}
 
@@ -52,6 +53,8 @@ class Input(ABC):
         How many lines were left out for each reason.
     encoding
         What its text is written in.
+    roles
+        The roles of the columns that were read; see :mod:`incrowd.logs.formats.columns`.
     """
 
     name: str
@@ -62,6 +65,7 @@ class Input(ABC):
     rows: int
     rejected: Mapping[str, int]
     encoding: str = UTF8
+    roles: tuple[str, ...] = ()
 
     @property
     def is_baskets(self) -> bool:
@@ -118,7 +122,7 @@ def _account_of_units(unit: str, items: str, counts: Mapping[str, int]) -> list[
     sentences = []
     if "queries" in counts:
         sentences.append(f"Queries, where the clicks of one query count once: {counts['queries']:,}.")
-    if items in (*WORD_ITEMS, "concepts"):
+    if items in (*WORD_ITEMS, "concepts") or "typed_words" in counts:
         kinds = _KINDS | (_CONCEPTS if items == "concepts" else {})
         sentences += [
             f"{what}: {counts[f'{kind}_words']:,} distinct, {counts[f'{kind}_occurrences']:,} in all."

@@ -22,6 +22,7 @@ from incrowd.text.words import (
     OTHER,
     STOP,
     TERM,
+    TYPED,
     UNLISTED,
     Nouns,
     find_nouns,
@@ -57,7 +58,7 @@ _FINDERS = {"nouns": find_nouns, "terms": find_terms}
 WORD_ITEMS = tuple(_FINDERS)
 WHOLE_QUERIES = ("queries", "concepts")
 ITEMS = (*WORD_ITEMS, *WHOLE_QUERIES, "raw")
-_KINDS = {LISTED: "listed", UNLISTED: "unlisted", OTHER: "other", STOP: "stop", TERM: "term"}
+_KINDS = {LISTED: "listed", UNLISTED: "unlisted", OTHER: "other", STOP: "stop", TERM: "term", TYPED: "typed"}
 
 _EACH_TEXT_ITSELF = f"""
     CREATE OR REPLACE TABLE meanings AS SELECT DISTINCT text, text AS name, {TERM} AS kind FROM words

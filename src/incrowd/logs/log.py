@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 
+from incrowd.core.kinds import parse_kinds
 from incrowd.core.shown import html_table
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Progress
@@ -25,12 +26,13 @@ from incrowd.logs.items import (
     lookup_of,
     words_of,
 )
+from incrowd.logs.kinds import add_kinds, check_kinds, lookup_with_kinds
 from incrowd.logs.tokens import TokenTable
 from incrowd.logs.units import Unit, find_activity, make_units, parse_unit, queries_by_unit
 from incrowd.logs.weeks import clicks_in, weeks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from incrowd.logs.rejects import Rejects
     from incrowd.logs.store import Store
@@ -97,6 +99,7 @@ class Log(Input):
         knowledge: Taxonomy | None = None,
         events: bool = False,
         places: bool = False,
+        kinds: str | Sequence[str] = (),
         progress: Progress | None = None,
     ) -> Transactions:
         """Build one row of items for each privacy unit.
@@ -119,6 +122,8 @@ class Log(Input):
             Whether to keep every query event too, which some methods need. It takes memory.
         places
             Whether to note where in a query each word of a row stands, at the earliest; only words have places.
+        kinds
+            Further kinds of items that a row shall have, as ``"url,week,place"``; see :data:`incrowd.core.kinds.KINDS`.
         progress
             Called with (steps done, steps in all) now and then.
 
@@ -132,12 +137,15 @@ class Log(Input):
         report = progress or (lambda *_: None)
         wanted = unit if isinstance(unit, Unit) else parse_unit(unit)
         label = self.name_of_unit(wanted)
+        more = parse_kinds(kinds)
+        check_kinds(more, wanted, self.roles, has_times=self.has_times)
         counts: dict[str, int] = {}
         if not self.is_baskets:
             make_units(self.store, wanted, has_times=self.has_times)
             # Finding the words and counting them take about as long.
-            counts["queries"] = self._fill_tokens(wanted, chosen, report, places=places)
-        look_up_words(self.store, lookup_of(chosen, knowledge))
+            counts["queries"] = self._fill_tokens(wanted, chosen, more, report, places=places)
+        lookup = lookup_of(chosen, knowledge)
+        look_up_words(self.store, lookup_with_kinds(lookup) if more else lookup)
         counts |= count_kinds(self.store)
         half = partial(_second_half, report)
         rows = compress(self.store, by_part=wanted.is_part, places=places, progress=half)
@@ -166,8 +174,10 @@ class Log(Input):
             )
         return chosen
 
-    def _fill_tokens(self, unit: Unit, items: str, report: Progress, *, places: bool) -> int:
-        """Write the words (or the whole queries) of every unit; return how many queries there are."""
+    def _fill_tokens(
+        self, unit: Unit, items: str, kinds: Sequence[str], report: Progress, *, places: bool
+    ) -> int:
+        """Write the words (or the whole queries) of every unit, and its items of other kinds; return how many queries there are."""
         tokens = TokenTable(self.store, places=places)
         queries = 0
         for batch in queries_by_unit(self.store, unit, has_times=self.has_times):
@@ -175,6 +185,7 @@ class Log(Input):
             tokens.add(np.array(batch.column("unit"), np.int32), words)
             queries += len(batch)
             report(queries, 2 * self.rows)
+        add_kinds(self.store, tokens, unit, kinds, self.roles)
         return queries
 
     def _finish(

@@ -23,7 +23,7 @@ from incrowd.logs.formats.text import cutter_of, parse_blocks
 from incrowd.logs.input import check_has_rows
 from incrowd.logs.log import Log
 from incrowd.logs.rejects import Rejects
-from incrowd.logs.store import Store
+from incrowd.logs.store import Store, make_events
 from incrowd.logs.tokens import TokenTable
 
 __all__ = ["format_of", "look_at", "read_baskets", "read_log", "read_parts"]
@@ -55,7 +55,7 @@ def read_log(
         or ``"auto"``.
     columns
         The names of the columns that are the ``user``, ``query``, ``time`` and ``url``, where they are not
-        the usual ones; or their numbers, as ``{"user": 1, "query": 2}``, where the file has no names.
+        the usual ones, and of the ``shown``, ``rank``, ``place``, ``device`` and ``language``; or their numbers, as ``{"user": 1, "query": 2}``, where the file has no names.
     encoding
         What the text is written in, as ``"gbk"``; UTF-8 if it is not given. Bytes that are not in it are replaced and counted; if they
         are more than 0.1 % of all, the file is refused, with the encodings that it may be in.
@@ -184,7 +184,7 @@ class _Reader:
 
     def read_events(self) -> Log:
         """Fill the table `events`."""
-        self._store.run('CREATE TABLE events ("user" VARCHAR, time BIGINT, query VARCHAR, url VARCHAR)')
+        make_events(self._store, self._parts[0].layout.columns)
         kept = 0
         for part in self._each_part():
             for rows in self._rows(part):
@@ -261,4 +261,5 @@ class _Reader:
             has_times=first.layout.has_times,
             rows=rows,
             encoding=first.source.encoding,
+            roles=tuple(first.layout.columns),
         )

@@ -12,12 +12,13 @@ import pyarrow as pa
 from incrowd.core.memory import format_memory, parse_memory
 from incrowd.core.temporary import temporary_directory
 from incrowd.errors import BadInputError, option
+from incrowd.logs.formats.rows import event_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 
-__all__ = ["Store"]
+__all__ = ["Store", "make_events"]
 
 # The rest is for blocks on their way in, rows on their way out, and Python itself.
 _DATABASE_SHARE = 0.2
@@ -139,3 +140,9 @@ class Store:
             raise BadInputError(
                 f"the log could not be stored ({type(error).__name__}): please report this"
             ) from None
+
+
+def make_events(store: Store, roles: Iterable[str]) -> None:
+    """Make the table `events`, with the columns that are read from columns of these roles."""
+    columns = (f'"{name}" {"BIGINT" if name == "time" else "VARCHAR"}' for name in event_columns(roles))
+    store.run(f"CREATE TABLE events ({', '.join(columns)})")

@@ -14,7 +14,7 @@ import numpy as np
 
 from incrowd.core.classes import Classes
 from incrowd.core.ragged import list_ids, starts_of
-from incrowd.core.types import Floats, Ints32, Ints64
+from incrowd.core.types import Bools, Floats, Ints32, Ints64
 from incrowd.kernels.jit import kernel
 from incrowd.taxonomy.meaning import meaning_of
 from incrowd.taxonomy.tree import Taxonomy
@@ -73,9 +73,11 @@ class Kept(NamedTuple):
     links: int
 
 
-def exact_sets(published: PublishedSets, tree: Taxonomy) -> ExactSets:
-    """Return the published sets with the very items alone."""
+def exact_sets(published: PublishedSets, tree: Taxonomy, *, only: Bools | None = None) -> ExactSets:
+    """Return the published sets with the very items alone, of some leaves if they are given."""
     exact = tree.is_leaf[published.nodes] & (published.part == 1)
+    if only is not None:
+        exact &= only[np.minimum(tree.first_leaf[published.nodes], len(only) - 1)]
     sizes = np.bincount(list_ids(published.start)[exact], minlength=len(published.times))
     return ExactSets(starts_of(sizes), tree.first_leaf[published.nodes[exact]], published.times)
 

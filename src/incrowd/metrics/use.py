@@ -3,7 +3,8 @@
 A release is a multiset of sets of labels (:mod:`incrowd.metrics.published`) over N units. An analyst who counts an item x takes the
 units that are published with x, and for each published node v above it the units of v, shared equally among the leaves below v.
 How often two items are together is estimated as :mod:`incrowd.metrics.together` says: from whole records, or from pieces of units that are together
-as often as by chance. Nothing published says when: an analyst spreads n'(x) evenly over the weeks of the log.
+as often as by chance. Where nothing published says when, an analyst spreads n'(x) evenly over the weeks of the log.
+Where there are items of several kinds, all measures but the last two are of words alone.
 
 The analyst is assumed to know N, the number of all units, where chance is reckoned with: tiles and lists do not say it.
 """
@@ -16,9 +17,10 @@ import msgspec
 import numpy as np
 
 from incrowd.core.classes import Classes
+from incrowd.core.ragged import list_sums
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions, Weeks
-from incrowd.core.types import Floats, Ints32, Ints64
+from incrowd.core.types import Bools, Floats, Ints32, Ints64
 from incrowd.kernels.jit import kernel
 from incrowd.metrics.published import (
     ExactSets,
@@ -58,8 +60,8 @@ class Use(msgspec.Struct, frozen=True):
         How far off weekly counts are, on average over the weeks and the 100 most frequent items. None where the log has no times or
         fewer than two weeks.
     clicks_recall
-        How many of the 1,000 most frequent pairs of a query and a clicked address are found: none, since no release has
-        clicks. None where the log has none either.
+        How many of the 1,000 most frequent pairs of an item and a clicked address are among the 1,000 that an analyst takes for
+        such; 0 where clicks are not published, and None where the log has none.
     """
 
     kept_exactly: float | None
@@ -97,17 +99,18 @@ def use_of_classes(data: Transactions, tree: Taxonomy, classes: Classes) -> Use:
     )
     kept = kept_of_classes(data.indptr, leaf, classes, exact, tree.leaf_count)
     if classes.copies is not None:  # a list does not say what is beside a query
-        return _measured(data, leaf, FromPieces(exact, units, len(data)), kept)
-    return _measured(data, leaf, FromRecords(published, tree, units), kept)
+        return _measured(data, leaf, FromPieces(exact, units, len(data)), kept, tree)
+    return _measured(data, leaf, FromRecords(published, tree, units), kept, tree)
 
 
 def use_of_tiles(data: Transactions, tree: Taxonomy, tiles: Tiles) -> Use:
     """Measure what tiles are of use for; their units may be rounded, or count people a few times only."""
     published = PublishedSets.of(tiles.start, tiles.nodes, tiles.units)
     exact = exact_sets(published, tree)
-    kept = kept_of_tiles(exact, np.bincount(tiles.held, minlength=len(tiles)))
+    words = exact_sets(published, tree, only=_of_kind(None, tree))
+    kept = kept_of_tiles(words, np.bincount(tiles.held, minlength=len(tiles)))
     read = FromPieces(exact, estimated_units(published, tree), len(data))
-    return _measured(data, _leaf_ranks(data, tree), read, kept)
+    return _measured(data, _leaf_ranks(data, tree), read, kept, tree)
 
 
 def _leaf_ranks(data: Transactions, tree: Taxonomy) -> Ints32:
@@ -115,23 +118,47 @@ def _leaf_ranks(data: Transactions, tree: Taxonomy) -> Ints32:
     return tree.item_leaf[data.items]
 
 
-def _measured(data: Transactions, leaf: Ints32, read: Counts, kept: Kept | None) -> Use:
+def _of_kind(kind: str | None, tree: Taxonomy) -> Bools:
+    """Tell which leaves are of a kind; None: words."""
+    if tree.kind is None:
+        return np.full(tree.leaf_count, kind is None)
+    found: Bools = tree.kind[tree.leaf_nodes] == (0 if kind is None else 1 + tree.kinds.index(kind))
+    return found
+
+
+def _measured(data: Transactions, leaf: Ints32, read: Counts, kept: Kept | None, tree: Taxonomy) -> Use:
     """Hold what an analyst counts against what there is."""
     own = OfOriginals(ExactSets(data.indptr, leaf, np.ones(len(data), np.int64)), len(read.units))
-    top = _first(own.units, MOST_FREQUENT)
-    frequent, guessed = _top_pairs(own), _top_pairs(read)
-    found = set(zip(guessed.first.tolist(), guessed.second.tolist(), strict=True))
-    pairs = list(zip(frequent.first.tolist(), frequent.second.tolist(), strict=True))
-    lengths = own.sets.sizes
+    words = _of_kind(None, tree)
+    top = _first(np.where(words, own.units, 0), MOST_FREQUENT)
+    frequent = _top_pairs(own, words, words)
+    lengths = list_sums(data.indptr, words[leaf].astype(np.int64))
     return Use(
-        kept_exactly=kept and _share(kept.items, len(leaf)),
+        kept_exactly=kept and _share(kept.items, int(lengths.sum())),
         items_error=_error(own.units[top], read.units[top]),
-        pairs_recall=_share(sum(pair in found for pair in pairs), len(pairs)),
+        pairs_recall=_recall(frequent, _top_pairs(read, words, words)),
         pairs_error=_error(frequent.units, _estimates_of(frequent, read)),
         links_kept=kept and _share(kept.links, (lengths * (lengths - 1) // 2).sum()),
-        trend_error=data.weeks and _trend_error(data.weeks, own, read.units, top[:TREND_ITEMS]),
-        clicks_recall=0.0 if data.has_clicks else None,  # no release has any
+        trend_error=_trend_error(data, own, read, top[:TREND_ITEMS], tree),
+        clicks_recall=_clicks_recall(data, own, read, words, tree),
     )
+
+
+def _recall(frequent: Pairs, guessed: Pairs) -> float:
+    """Return how many of the most frequent pairs are among those that an analyst takes for such."""
+    found = set(zip(guessed.first.tolist(), guessed.second.tolist(), strict=True))
+    pairs = list(zip(frequent.first.tolist(), frequent.second.tolist(), strict=True))
+    return _share(sum(pair in found for pair in pairs), len(pairs))
+
+
+def _clicks_recall(
+    data: Transactions, own: OfOriginals, read: Counts, words: Bools, tree: Taxonomy
+) -> float | None:
+    """Return how many of the most frequent pairs of a word (or query) and a clicked address are found."""
+    if "url" not in tree.kinds:
+        return 0.0 if data.has_clicks else None
+    clicks = _of_kind("url", tree)
+    return _recall(_top_pairs(own, words, clicks), _top_pairs(read, words, clicks))
 
 
 def _share(part: float, of: float) -> float:
@@ -152,8 +179,8 @@ def _first(numbers: Floats, most: int) -> Ints64:
     return order[numbers[order] > 0]
 
 
-def _top_pairs(counts: Counts) -> Pairs:
-    """Return the 1,000 pairs that most units have, by count, then by place.
+def _top_pairs(counts: Counts, some: Bools, others: Bools) -> Pairs:
+    """Return the 1,000 pairs of a leaf among some and one among others that most units have, by count, then by place.
 
     The pairs of some items show what a pair must have at least. Items whose pairs cannot have that are not looked at.
     """
@@ -161,22 +188,27 @@ def _top_pairs(counts: Counts) -> Pairs:
     most[counts.units > 0] += (
         0.1**DIGITS
     )  # what was rounded on the way must not put a leaf below its own pairs
+    most[~(some | others)] = 0
     number, last = FIRST_ITEMS, 0.0
     while True:
-        found = _pairs_among(_first(most, number), counts, least=last)
+        items = np.union1d(_first(np.where(some, most, 0), number), _first(np.where(others, most, 0), number))
+        found = _pairs_among(items, counts, some, others, least=last)
         last = float(found.units[-1]) if len(found.units) == MOST_FREQUENT else 0.0
         able = int(np.count_nonzero(most[most > 0] >= last))
-        if number >= min(able, counts.most_items):
+        limit = counts.most_items if some is others else counts.most_items // 2  # there are as many of each
+        if number >= min(able, limit):
             return found
-        number = min(2 * number, able, counts.most_items)
+        number = min(2 * number, able, limit)
 
 
-def _pairs_among(items: Ints64, counts: Counts, *, least: float) -> Pairs:
-    """Return the 1,000 pairs of some leaves that most units have, at least so many."""
-    items = np.sort(items)
+def _pairs_among(items: Ints64, counts: Counts, some: Bools, others: Bools, *, least: float) -> Pairs:
+    """Return the 1,000 pairs of leaves among some and others that most units have, at least so many."""
     matrix = counts.together(items).ravel()
     place = np.flatnonzero(matrix > max(least - 0.1**DIGITS, 0))
     place = place[place // max(len(items), 1) < place % max(len(items), 1)]  # above the diagonal
+    one, two = np.divmod(place, max(len(items), 1))
+    one, two = items[one], items[two]
+    place = place[(some[one] & others[two]) | (others[one] & some[two])]
     found = np.round(matrix[place], DIGITS)
     order = _first(found, MOST_FREQUENT)
     first, second = np.divmod(place[order], max(len(items), 1))
@@ -189,7 +221,19 @@ def _estimates_of(pairs: Pairs, read: Counts) -> Floats:
     return read.together(items)[np.searchsorted(items, pairs.first), np.searchsorted(items, pairs.second)]
 
 
-def _trend_error(weeks: Weeks, own: OfOriginals, estimated: Floats, top: Ints64) -> float:
+def _trend_error(
+    data: Transactions, own: OfOriginals, read: Counts, top: Ints64, tree: Taxonomy
+) -> float | None:
+    """Return how far off the counts of some leaves are, week by week; None where nothing says when."""
+    if "week" not in tree.kinds:
+        return data.weeks and _error_if_even(data.weeks, own, read.units, top)
+    weeks = np.flatnonzero(_of_kind("week", tree))
+    both = np.sort(np.concatenate((top, weeks)))  # words come first
+    at = np.searchsorted(both, top)[:, None], np.searchsorted(both, weeks)
+    return _error(own.together(both)[at], read.together(both)[at])
+
+
+def _error_if_even(weeks: Weeks, own: OfOriginals, estimated: Floats, top: Ints64) -> float:
     """Return how far off the counts of some leaves are, week by week, if each is spread evenly."""
     place = np.full(len(estimated), -1, dtype=np.int32)
     place[top] = np.arange(len(top), dtype=np.int32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from incrowd.core.ragged import list_ids, take_lists
+from incrowd.core.ragged import filtered_starts, list_ids, take_lists
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Bools, Ints32, Ints64
@@ -17,14 +17,19 @@ def agreed_ranks(tiles: Tiles, data: Transactions, tree: Taxonomy) -> Ints32:
     """Return the rank of each of ``tiles.nodes`` in the order of its tile; -1 where there is none.
 
     A row that holds a tile orders its words by where they stand in a query of the row, at the earliest. A tile has an order if
-    all rows that hold it have the same one, no two words stand at the same place, and none of its labels is a class.
+    all rows that hold it have the same one, no two words stand at the same place, and none of its words is a class. Labels of
+    other kinds have no order.
     """
     ranks = np.full(len(tiles.nodes), -1, dtype=np.int32)
     if data.places is None or not len(data.items):
         return ranks
-    words = np.minimum.reduceat(tree.is_leaf[tiles.nodes], tiles.start[:-1]) & (tiles.sizes > 1)
+    is_word = np.ones(len(tiles.nodes), np.bool_) if tree.kind is None else tree.kind[tiles.nodes] == 0
+    first, only = filtered_starts(tiles.start, is_word), np.flatnonzero(is_word)
+    number = np.add.reduceat(is_word.astype(np.int64), tiles.start[:-1])
+    words = np.minimum.reduceat(tree.is_leaf[tiles.nodes] | ~is_word, tiles.start[:-1]) & (number > 1)
     held = np.flatnonzero(words[tiles.held])
-    start, entry = take_lists(tiles.start, tiles.held[held].astype(np.int64))
+    start, at = take_lists(first, tiles.held[held].astype(np.int64))
+    entry = only[at]
     holding = list_ids(start)
     place, found = _places(data, tree, list_ids(tiles.held_start)[held][holding], tiles.nodes[entry])
     order = np.lexsort((place, holding))
@@ -36,7 +41,7 @@ def agreed_ranks(tiles: Tiles, data: Transactions, tree: Taxonomy) -> Ints32:
     disagree = tied | ~found | (ranks[entry] != rank)
     agreed = words.copy()
     agreed[tiles.held[held][holding[disagree]]] = False
-    ranks[~agreed[list_ids(tiles.start)]] = -1
+    ranks[~agreed[list_ids(tiles.start)] | ~is_word] = -1
     return ranks
 
 

@@ -30,7 +30,7 @@ from incrowd.release.describe import Counts
 from incrowd.release.files.heading import NO_HEADING, Heading
 from incrowd.release.files.manifest import UseFigures
 from incrowd.release.files.nodes import PublishedNodes, above, published_nodes, taxonomy_table
-from incrowd.release.files.records import Label, shown
+from incrowd.release.files.records import Label
 from incrowd.release.files.tile_exports import tile_text
 from incrowd.release.files.tile_page import tile_page
 from incrowd.release.files.tiles import (
@@ -53,10 +53,11 @@ SHOWN = 10  # tiles in a notebook
 
 
 def _tile(labels: list[Label], ranks: list[int], people: int, units: int) -> Tile:
-    """Return a tile with its labels sorted, and their order where it is another and not -1."""
+    """Return a tile with its labels sorted, and the order of its words where it is another and not -1."""
     by_label = sorted(zip(labels, ranks, strict=True))
-    order = tuple(sorted(range(len(labels)), key=lambda place: by_label[place][1]))
-    is_other = ranks[0] >= 0 and order != tuple(range(len(labels)))
+    words = [rank for _, rank in by_label if rank >= 0]  # labels of other kinds have no rank, and come last
+    order = tuple(sorted(range(len(words)), key=words.__getitem__))
+    is_other = order != tuple(range(len(words)))
     return Tile(tuple(label for label, _ in by_label), people, units, order if is_other else ())
 
 
@@ -80,6 +81,11 @@ class TileRelease(Publication, Tabular):
     transactions: Transactions
     taxonomy: Taxonomy
     tiles: Tiles
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The further kinds of items, beside words."""
+        return self.taxonomy.kinds
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -185,7 +191,7 @@ class TileRelease(Publication, Tabular):
 
     def table(self) -> pa.Table:
         """Return what is published as an Arrow table."""
-        return tile_rows(self.published)
+        return tile_rows(self.published, self.kinds)
 
     def owners(self) -> Iterator[tuple[pa.Array, pa.Array]]:
         """Yield the owner of every held tile, and the tile's row."""
@@ -198,10 +204,11 @@ class TileRelease(Publication, Tabular):
         manifest = self.manifest(heading, text_forms)
         for form in dict.fromkeys(text_forms):
             with (draft / f"tiles.{form}").open("w", encoding="utf-8", newline="") as out:
-                out.writelines(tile_text(form, self.published))
-        write_tiles(draft / "tiles.parquet", self.published)
+                out.writelines(tile_text(form, self.published, self.kinds))
+        write_tiles(draft / "tiles.parquet", self.published, self.kinds)
         write_taxonomy(
-            draft / "taxonomy.parquet", taxonomy_table(self.named, above(self.named, self.tiles.nodes))
+            draft / "taxonomy.parquet",
+            taxonomy_table(self.named, above(self.named, self.tiles.nodes), has_kinds=bool(self.kinds)),
         )
         (draft / "manifest.json").write_text(manifest.text(), encoding="utf-8")
         (draft / "report.html").write_text(tile_page(manifest, self.published), encoding="utf-8")
@@ -223,6 +230,6 @@ class TileRelease(Publication, Tabular):
 
     def _repr_html_(self) -> str:
         most = nlargest(SHOWN, self.published, key=lambda tile: (len(tile.labels) > 1, tile.people))
-        rows = ((", ".join(map(shown, tile.in_order)), tile.people, tile.units) for tile in most)
+        rows = ((tile.in_words, tile.people, tile.units) for tile in most)
         title = f"{self.method}: {self.claim.in_words} {len(self.tiles):,} tiles. Held by most, of those with several items first:"
         return html_table(title, rows, ["items", "people", "units"])

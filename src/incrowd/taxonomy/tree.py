@@ -81,6 +81,9 @@ class Taxonomy:
     given_leaves
         How many leaves each node has in the tree as it was given, before items were attached; for a node derived from
         the data, how many it can have, 0 where there is no limit. None: as many as it has.
+    kind, kinds
+        Where items are of several kinds: the number of each node's kind (0: words, 1: the first of `kinds`; -1: the root
+        above all), and their names.
     """
 
     parent: Ints32
@@ -93,6 +96,8 @@ class Taxonomy:
     edge: Ints32 | None = None
     made: Bools | None = None
     given_leaves: Ints32 | None = None
+    kind: Ints32 | None = None
+    kinds: tuple[str, ...] = ()
 
     @classmethod
     def from_parents(

@@ -22,6 +22,7 @@ __all__ = [
     "STOP",
     "STOP_WORDS",
     "TERM",
+    "TYPED",
     "UNLISTED",
     "Nouns",
     "find_nouns",
@@ -36,6 +37,7 @@ UNLISTED = 1  # unknown to WordNet
 OTHER = 2  # known to WordNet, but not as a noun
 STOP = 3  # a function word
 TERM = 4  # any other word, where WordNet is not used
+TYPED = 5  # no word: an item of another kind
 
 # WordNet lists many of these as nouns ("he" is helium, "in" is Indiana), so they are removed before the look-up.
 # Left in on purpose, because people search for them as nouns: may, mine, past, round, still, us, well, will.

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incrowd.logs.formats.rows import Rows
+from incrowd.logs.formats.rows import Rows, rows_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -64,9 +64,7 @@ class AccessParser:
         def text_of(rows: Ints64) -> Sequence[str]:
             return block.take(rows).texts()
 
-        yield Rows(
-            block.lines, columns["user"], columns["query"], columns.get("time"), columns.get("url"), text_of
-        )
+        yield rows_from(block.lines, columns, text_of)
 
 
 def is_access_row(line: str) -> bool:

@@ -1,4 +1,4 @@
-"""Which column of a log is the user, the query, the time and the clicked address."""
+"""Which column of a log is the user, the query, the time and the clicked address, and which says more: a place, say."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 __all__ = [
+    "MORE_ROLES",
     "ROLES",
     "are_numbers",
     "find_columns",
@@ -23,12 +24,20 @@ __all__ = [
 ]
 
 ROLES = ("user", "query", "time", "url")
+MORE_ROLES = ("shown", "rank", "place", "device", "language")
+"""Columns that are read where items of such kinds are asked for (``--kinds``); the rank goes with the shown addresses."""
+_ALL_ROLES = (*ROLES, *MORE_ROLES)
 _REQUIRED = ("user", "query")
 _USUAL_NAMES: dict[str, tuple[str, ...]] = {
     "user": ("user", "user_id", "userid", "anonid", "uid"),
     "query": ("query", "q", "search", "keywords", "text"),
     "time": ("time", "timestamp", "date", "datetime", "querytime"),
     "url": ("url", "click", "clickurl"),
+    "shown": ("shown", "results", "impressions"),
+    "rank": ("rank", "itemrank", "position"),
+    "place": ("place", "location", "city", "region", "country"),
+    "device": ("device", "platform"),
+    "language": ("language", "lang", "locale"),
 }
 _OTHER_NAMES = (
     "id",  # of the person or of the row: ambiguous, so it must be named with --columns
@@ -67,7 +76,7 @@ def parse_columns(text: str) -> dict[str, str]:
             raise BadInputError(f"columns must look like user=NAME,query=NAME (got '{text}')")
         if role in columns:
             raise BadInputError(
-                f"columns names '{role}' twice: give one column for each of {', '.join(ROLES)}"
+                f"columns names '{role}' twice: give one column for each of {', '.join(_ALL_ROLES)}"
             )
         columns[role] = name
     _check_roles(columns)
@@ -75,28 +84,40 @@ def parse_columns(text: str) -> dict[str, str]:
 
 
 def find_columns(
-    found: Sequence[str], chosen: Mapping[str, str] | None, *, file: str, has_lines: bool = True
+    found: Sequence[str],
+    chosen: Mapping[str, str] | None,
+    *,
+    file: str,
+    has_lines: bool = True,
+    wanted: Sequence[str] = (),
 ) -> dict[str, int]:
     """Return the position of each role's column among the names `found` in `file`.
 
     A column that was chosen must be there; the others are guessed by their usual names, and `time`
-    and `url` may be missing. A table without lines has no line of names that could be missing.
+    and `url` may be missing unless they are `wanted`. Of `MORE_ROLES` only those that are wanted are looked for, and the
+    rank beside shown addresses. A table without lines has no line of names that could be missing.
     """
     chosen = chosen or {}
     _check_roles(chosen)
     names = [name.strip() for name in found]
     positions: dict[str, int] = {}
-    for role in ROLES:
+    for role in _roles_of_interest(chosen, wanted):
         places = _chosen_places(chosen[role], names) if role in chosen else _usual_places(role, names, chosen)
         if len(places) > 1:
             raise BadInputError(_ambiguous(role, len(places), file))
         if places:
             positions[role] = places[0]
-        elif role in chosen or role in _REQUIRED:
+        elif role in chosen or role in _REQUIRED or role in wanted:
             missing = _missing if has_lines else _missing_in_table
             raise BadInputError(missing(role, chosen.get(role), names, file))
     _check_different(positions, file)
     return positions
+
+
+def _roles_of_interest(chosen: Mapping[str, str], wanted: Sequence[str]) -> list[str]:
+    """Return the roles whose columns are looked for."""
+    more = {*wanted, *chosen, *(("rank",) if "shown" in wanted else ())}
+    return [*ROLES, *(role for role in MORE_ROLES if role in more)]
 
 
 def are_numbers(chosen: Mapping[str, str] | None) -> bool:
@@ -104,18 +125,20 @@ def are_numbers(chosen: Mapping[str, str] | None) -> bool:
     return bool(chosen) and all(name.isdecimal() for name in (chosen or {}).values())
 
 
-def numbered_columns(chosen: Mapping[str, str], width: int, *, file: str) -> dict[str, int]:
+def numbered_columns(
+    chosen: Mapping[str, str], width: int, *, file: str, wanted: Sequence[str] = ()
+) -> dict[str, int]:
     """Return the positions of columns that are chosen by number, from 1, in a file of `width` columns."""
     _check_roles(chosen)
-    for role in _REQUIRED:
+    for role in (*_REQUIRED, *wanted):
         if role not in chosen:
             raise BadInputError(
-                f"columns has no number for the {role}: give {option('columns', {'user': 1, 'query': 2})}"
+                f"columns has no number for the {role}: give {option('columns', {'user': 1, 'query': 2} | ({role: 3} if role in wanted else {}))}"
             )
     for role, number in chosen.items():
         if not 1 <= int(number) <= width:
             raise BadInputError(f"{file} has {width} columns, and none of number {number} for the {role}")
-    positions = {role: int(chosen[role]) - 1 for role in ROLES if role in chosen}
+    positions = {role: int(chosen[role]) - 1 for role in _ALL_ROLES if role in chosen}
     _check_different(positions, file)
     return positions
 
@@ -123,8 +146,8 @@ def numbered_columns(chosen: Mapping[str, str], width: int, *, file: str) -> dic
 def recognisable(names: Sequence[str], chosen: Mapping[str, str] | None = None) -> bool:
     """Whether the names are a header that has the user and the query, by the names chosen or the usual ones."""
     folded = {_folded(name) for name in names}
-    wanted = _USUAL_NAMES | {role: (name,) for role, name in (chosen or {}).items()}
-    return all(any(_folded(name) in folded for name in wanted[role]) for role in _REQUIRED)
+    usual = _USUAL_NAMES | {role: (name,) for role, name in (chosen or {}).items()}
+    return all(any(_folded(name) in folded for name in usual[role]) for role in _REQUIRED)
 
 
 def is_other_column(one: str, two: str) -> bool:
@@ -177,8 +200,10 @@ def _check_different(positions: Mapping[str, int], file: str) -> None:
 
 def _check_roles(columns: Mapping[str, str]) -> None:
     for role in columns:
-        if role not in ROLES:
-            raise BadInputError(f"columns has no '{role}', only {', '.join(ROLES)}{nearest(role, ROLES)}")
+        if role not in _ALL_ROLES:
+            raise BadInputError(
+                f"columns has no '{role}', only {', '.join(_ALL_ROLES)}{nearest(role, _ALL_ROLES)}"
+            )
 
 
 def _ambiguous(role: str, number: int, file: str) -> str:

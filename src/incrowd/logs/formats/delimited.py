@@ -11,7 +11,7 @@ import pyarrow.csv as pv
 
 from incrowd.core.types import Ints64
 from incrowd.logs.formats.detect import AOL_WIDTHS, Layout
-from incrowd.logs.formats.rows import Rows
+from incrowd.logs.formats.rows import Rows, rows_from
 from incrowd.logs.formats.sogou import without_brackets
 
 if TYPE_CHECKING:
@@ -95,9 +95,7 @@ class DelimitedParser:
         def text_of(rows: Ints64) -> Sequence[str]:
             return block.take(rows).texts()
 
-        return Rows(
-            lines, columns["user"], columns["query"], columns.get("time"), columns.get("url"), text_of
-        )
+        return rows_from(lines, columns, text_of)
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.StringArray:

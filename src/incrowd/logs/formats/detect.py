@@ -135,7 +135,7 @@ def find_layout(source: Source, form: InputForm) -> Layout:
 def _layout_of_rows(source: Source, name: str, form: InputForm) -> Layout:
     if name in ("json", "jsonl", "parquet"):
         keys = parquet_columns(source) if name == "parquet" else _json_keys(source, name)
-        positions = find_columns(keys, form.columns, file=source.name)
+        positions = find_columns(keys, form.columns, file=source.name, wanted=form.wanted)
         return Layout(name, {role: keys[position] for role, position in positions.items()})
     lines = _first_lines(source)
     if name in _BY_POSITION and form.columns:
@@ -144,19 +144,33 @@ def _layout_of_rows(source: Source, name: str, form: InputForm) -> Layout:
         )
     if name == "apache":
         usual = usual_access_columns(lines)
-        chosen = find_columns(ACCESS_FIELDS, {**usual, **(form.columns or {})}, file=source.name)
+        said = {**usual, **(form.columns or {})}
+        chosen = find_columns(ACCESS_FIELDS, said, file=source.name, wanted=form.wanted)
         return Layout("apache", {role: ACCESS_FIELDS[position] for role, position in chosen.items()})
     if name == "excite":
+        _check_has(source, name, _EXCITE_COLUMNS, form)
         return Layout("excite", _EXCITE_COLUMNS, width=3, times=Times(EXCITE))
     if name == "sogou":
         width = _usual_width(lines, SOGOU_WIDTHS)
+        _check_has(source, name, sogou_columns(width), form)
         return Layout("sogou", sogou_columns(width), width=width)
     if name == "aol":
         header = _is_aol_header(lines[0])
+        _check_has(source, "aol", _AOL_COLUMNS, form)
         width = _usual_width(lines[1 if header else 0 :], AOL_WIDTHS)
         names = tuple(lines[0].split("\t")) if header else ()
         return Layout("aol", _AOL_COLUMNS, width=width, header=header, names=names)
     return _delimited_layout(source, name, lines, form)
+
+
+def _check_has(source: Source, name: str, columns: Mapping[str, int], form: InputForm) -> None:
+    """Refuse a format whose columns are always the same where others are wanted."""
+    lacking = next((role for role in form.wanted if role not in columns), None)
+    if lacking is not None:
+        raise BadInputError(
+            f"{source.name} is read as {name}, which has no column for the {lacking}: drop that kind ({option('kinds')}), "
+            f"or read it by its names of columns ({option('format', 'tsv')})"
+        )
 
 
 def _usual_width(lines: Sequence[str], widths: tuple[int, ...]) -> int:
@@ -174,7 +188,7 @@ def _delimited_layout(source: Source, format_name: str, lines: list[str], form: 
         source.check_encoding()  # names in another encoding would not be found
         if are_numbers(form.columns):
             return _numbered_layout(source, format_name, lines, form)
-    positions = find_columns(names, form.columns, file=source.name)
+    positions = find_columns(names, form.columns, file=source.name, wanted=form.wanted)
     return Layout(
         format_name, positions, len(names), delimiter, quoted=quoted, header=True, names=tuple(names)
     )
@@ -189,7 +203,7 @@ def _numbered_layout(source: Source, format_name: str, lines: list[str], form: I
             f"no character separates as many fields in each of the first lines of {source.name}: name it ({option('delimiter')})"
         )
     cells = _csv_header(lines, delimiter) if quoted else lines[0].split(delimiter)
-    positions = numbered_columns(form.columns or {}, len(cells), file=source.name)
+    positions = numbered_columns(form.columns or {}, len(cells), file=source.name, wanted=form.wanted)
     header = all(is_usual_name(cells[position].strip()) for position in positions.values())
     names = tuple(cells) if header else ()
     return Layout(format_name, positions, len(cells), delimiter, quoted=quoted, header=header, names=names)
@@ -234,7 +248,7 @@ def _recognise(source: Source, form: InputForm) -> str:
         "json": looks_like_array(source.head),
         "apache": 2 * sum(map(is_access_row, lines)) > len(lines),
         # By position, only if the first line is such a row: else it may name other columns in that order.
-        "aol": not columns and (_is_aol_header(lines[0]) or (bare and _is_aol_row(lines[0]))),
+        "aol": not columns and (_is_aol_header(lines[0], form) or (bare and _is_aol_row(lines[0]))),
         "excite": bare and _is_excite_row(lines[0]),
         "sogou": bare and is_sogou_row(lines[0]),
         "csv": suffix == ".csv" or (named and delimiter != "\t") or steady not in (None, "\t"),
@@ -270,8 +284,11 @@ def _head_lines(source: Source) -> list[str]:
     return lines
 
 
-def _is_aol_header(line: str) -> bool:
-    return tuple(name.strip().casefold() for name in line.split("\t")[:3]) == _AOL_HEADER
+def _is_aol_header(line: str, form: InputForm | None = None) -> bool:
+    """Whether a line names AOL's columns; a file with more columns, of which some are wanted, is an ordinary table."""
+    names = [name.strip().casefold() for name in line.split("\t")]
+    is_table = len(names) > max(AOL_WIDTHS)
+    return tuple(names[:3]) == _AOL_HEADER and not (is_table and form is not None and form.wanted)
 
 
 def _is_aol_row(line: str) -> bool:

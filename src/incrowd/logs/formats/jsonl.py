@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.types import Ints64
-from incrowd.logs.formats.rows import BLANK_LINE, Rows
+from incrowd.logs.formats.rows import BLANK_LINE, Rows, rows_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from incrowd.logs.rejects import Rejects
 
 __all__ = ["JsonParser"]
+
+_TEXTS: Any = str | int | float | None
+_LISTS: Any = list[str] | _TEXTS  # of addresses
 
 
 class JsonParser:
@@ -38,7 +41,7 @@ class JsonParser:
         self._decoder = msgspec.json.Decoder(
             msgspec.defstruct(
                 "Row",
-                [(role, str | int | float | None, None) for role in self._keys],
+                [(role, _LISTS if role == "shown" else _TEXTS, None) for role in self._keys],
                 rename={role: str(key) for role, key in self._keys.items()},
             )
         )
@@ -56,9 +59,7 @@ class JsonParser:
         def text_of(chosen: Ints64) -> Sequence[str]:
             return good.take(chosen).texts()
 
-        yield Rows(
-            good.lines, columns["user"], columns["query"], columns.get("time"), columns.get("url"), text_of
-        )
+        yield rows_from(good.lines, columns, text_of)
 
     def _decode_one_by_one(self, block: Block) -> tuple[list[Any], Block]:
         rows, good = [], []
@@ -80,10 +81,16 @@ def _reason(text: str, error: Exception) -> str:
     return "value is not text" if isinstance(error, msgspec.ValidationError) else "not a JSON object"
 
 
-def _texts(values: list[str | float | None]) -> pa.StringArray:
+def _texts(values: list[list[str] | str | float | None]) -> pa.StringArray:
     """Write every value as text."""
-    texts = ["" if value is None else value if isinstance(value, str) else _number(value) for value in values]
-    return pa.array(texts, pa.string())
+    return pa.array([_text(value) for value in values], pa.string())
+
+
+def _text(value: list[str] | str | float | None) -> str:
+    """Return a value as text; addresses with blanks between them."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return " ".join(value) if isinstance(value, list) else _number(value)
 
 
 def _number(value: float) -> str:

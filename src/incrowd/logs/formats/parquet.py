@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from incrowd.core.types import Ints64
 from incrowd.errors import BadInputError
-from incrowd.logs.formats.rows import Rows
+from incrowd.logs.formats.rows import Rows, rows_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,19 +48,23 @@ def read_parquet(source: Source, layout: Layout, progress: Callable[[int], None]
 
 
 def rows_of(batch: pa.RecordBatch, names: Mapping[str, str], lines: Ints64) -> Rows:
-    """Return rows with these line numbers; `names` are the columns of user, query, time and url."""
-    text = {role: as_text(batch.column(name), name) for role, name in names.items() if role != "time"}
-    time = _as_times(batch.column(names["time"]), names["time"]) if "time" in names else None
+    """Return rows with these line numbers; `names` are the columns of each role."""
+    columns = {
+        role: (_as_times if role == "time" else as_text)(batch.column(name), name)
+        for role, name in names.items()
+    }
 
     def text_of(rows: Ints64) -> Sequence[str]:
         return [str(row) for row in batch.take(pa.array(rows)).to_pylist()]
 
-    return Rows(lines, text["user"], text["query"], time, text.get("url"), text_of)
+    return rows_from(lines, columns, text_of)
 
 
 def as_text(column: pa.Array, name: str) -> pa.StringArray:
     """Return a column as text, empty where there is none."""
     try:
+        if pa.types.is_list(column.type) and pa.types.is_string(column.type.value_type):
+            return pc.fill_null(pc.binary_join(column, " "), "")
         if pa.types.is_floating(column.type):
             return pc.fill_null(_written_out(column), "")
         texts = pc.fill_null(pc.cast(column, pa.string()), "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,14 +11,15 @@ import pyarrow.compute as pc
 
 from incrowd.core.clean import clean_ids, clean_texts
 from incrowd.core.types import Bools, Ints64
+from incrowd.logs.formats.columns import MORE_ROLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from incrowd.logs.formats.times import Times
     from incrowd.logs.rejects import Rejects
 
-__all__ = ["BLANK_LINE", "EVENT_COLUMNS", "Rows", "accept"]
+__all__ = ["BLANK_LINE", "EVENT_COLUMNS", "Rows", "accept", "event_columns", "rows_from"]
 
 EVENT_COLUMNS = ("user", "time", "query", "url")
 BLANK_LINE = "blank line"
@@ -39,6 +40,8 @@ class Rows:
         The times as they are written, or seconds since 1970 with nulls where the format has them; None where the log has none.
     text_of
         Returns the texts of some rows, for rejects that are kept.
+    more
+        Further fields, by their roles.
     """
 
     lines: Ints64
@@ -47,10 +50,27 @@ class Rows:
     time: pa.StringArray | pa.Int64Array | None
     url: pa.StringArray | None
     text_of: Callable[[Ints64], Sequence[str]]
+    more: Mapping[str, pa.StringArray] = field(default_factory=dict)
+
+
+def rows_from(
+    lines: Ints64, columns: Mapping[str, pa.Array], text_of: Callable[[Ints64], Sequence[str]]
+) -> Rows:
+    """Return rows whose fields are given by their roles."""
+    more = {role: columns[role] for role in MORE_ROLES if role in columns}
+    return Rows(
+        lines, columns["user"], columns["query"], columns.get("time"), columns.get("url"), text_of, more
+    )
+
+
+def event_columns(roles: Iterable[str]) -> list[str]:
+    """Return the columns of events that are read from columns of these roles."""
+    found = set(roles)
+    return [*EVENT_COLUMNS, *(role for role in MORE_ROLES if role in found)]
 
 
 def accept(rows: Rows, rejects: Rejects, times: Times) -> pa.Table:
-    """Return the good rows as a table of `EVENT_COLUMNS`, in clean text and with seconds, and put the others among the rejects.
+    """Return the good rows as a table of `event_columns`, in clean text and with seconds, and put the others among the rejects.
 
     A row without a query is good: its user is kept, without items.
     """
@@ -67,7 +87,8 @@ def accept(rows: Rows, rejects: Rejects, times: Times) -> pa.Table:
     bad = no_user | no_time
     time = pa.nulls(len(user), pa.int64()) if time is None else time
     url = pa.nulls(len(user), pa.string()) if rows.url is None else clean_texts(rows.url)
-    table = pa.table([user, time, query, url], names=list(EVENT_COLUMNS))
+    more = [clean_texts(rows.more[role]) for role in rows.more]
+    table = pa.table([user, time, query, url, *more], names=[*EVENT_COLUMNS, *rows.more])
     return table.filter(pa.array(~bad)) if bad.any() else table
 
 

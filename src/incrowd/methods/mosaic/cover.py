@@ -7,9 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from incrowd.core.ragged import list_ids, starts_of
-from incrowd.core.types import Bools, Ints32, Ints64, Words64
+from incrowd.core.types import Bools, Floats, Ints32, Ints64, Words64
+from incrowd.kernels.jit import helper
+from incrowd.methods.mosaic.needs import Needs
 
-__all__ = ["Cover", "Labels", "People", "cover_of", "tiles_in_order"]
+__all__ = ["Cover", "Labels", "People", "cover_of", "kinds_in", "need_of", "tiles_in_order"]
 
 
 class People(NamedTuple):
@@ -27,13 +29,32 @@ class People(NamedTuple):
 class Labels(NamedTuple):
     """What can stand in a tile: the stretch of leaves under each label, how many owners who count have it, and a random word.
 
-    Labels are numbered from the one that most units hold.
+    Labels are numbered from the one that most units hold. ``kinds`` has the kind of each as a bit; ``needs`` says what
+    follows from a set of kinds, and ``weight`` is what each label counts.
     """
 
     first_leaf: Ints32
     last_leaf: Ints32
     holders: Ints64
     word: Words64
+    kinds: Ints64
+    weight: Floats
+    needs: Needs
+
+
+@helper
+def kinds_in(some: Ints32, labels: Labels) -> int:
+    """Return the set of the kinds of some labels."""
+    found = 0
+    for label in some:
+        found |= labels.kinds[label]
+    return found
+
+
+@helper
+def need_of(some: Ints32, labels: Labels) -> int:
+    """Return how many owners must hold a tile of some labels."""
+    return int(labels.needs.people[kinds_in(some, labels)])
 
 
 class Cover(NamedTuple):

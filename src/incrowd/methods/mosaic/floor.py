@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 
+from incrowd.core.kinds import KINDS
 from incrowd.core.ragged import distinct
 from incrowd.core.types import Bools, Ints32, Ints64
 from incrowd.kernels.jit import kernel
 from incrowd.methods.mosaic.cover import People
+from incrowd.methods.mosaic.needs import Needs
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["floor"]
+__all__ = ["WITHHELD", "floor", "kinds_of"]
 
 WITHHELD = -1
 
 
 def floor(
-    unit: Ints64, leaf: Ints32, tree: Taxonomy, people: People, k: int, *, coarsest: float, generalize: bool
+    unit: Ints64,
+    leaf: Ints32,
+    tree: Taxonomy,
+    people: People,
+    k: int,
+    *,
+    needs: Needs,
+    coarsest: float,
+    generalize: bool,
 ) -> Ints32:
     """Return the node at which each occurrence is published; -1 where it is withheld.
 
@@ -31,22 +41,33 @@ def floor(
     tree, people
         The taxonomy, and whose the units are.
     k
-        How many owners a label needs.
+        Among how many leaves a class must hide an item.
+    needs
+        How many owners a label of each kind needs.
     coarsest
-        The greatest share of all leaves that a published node may cover.
+        The greatest share of all leaves that a published class of words may cover.
     generalize
         Whether items may be published as nodes above them at all.
     """
     owner = people.owner[unit]
-    placed = np.where(_owners(leaf, owner, people.counts, len(tree)) >= k, leaf, WITHHELD).astype(np.int32)
+    need = needs.people[kinds_of(tree)]  # of each node
+    enough = _owners(leaf, owner, people.counts, len(tree)) >= need[leaf]
+    placed = np.where(enough, leaf, WITHHELD).astype(np.int32)
     if generalize:
-        _place_above(placed, leaf, owner, tree, people, k, _may_be_published(tree, coarsest))
+        _place_above(placed, leaf, owner, tree, people, need, _may_be_published(tree, coarsest))
         placed[~_hides_enough(placed, tree, k)] = WITHHELD
     return placed
 
 
+def kinds_of(tree: Taxonomy) -> Ints64:
+    """Return the kind of each node as a bit; see :class:`incrowd.methods.mosaic.needs.Needs`."""
+    if tree.kind is None:
+        return np.ones(len(tree), dtype=np.int64)
+    return np.left_shift(np.int64(1), np.maximum(tree.kind, 0).astype(np.int64))
+
+
 def _place_above(
-    placed: Ints32, leaf: Ints32, owner: Ints32, tree: Taxonomy, people: People, k: int, may_be: Bools
+    placed: Ints32, leaf: Ints32, owner: Ints32, tree: Taxonomy, people: People, need: Ints64, may_be: Bools
 ) -> None:
     """Place what no leaf can, level by level, the deepest nodes first."""
     waiting = np.flatnonzero(placed == WITHHELD)
@@ -56,7 +77,7 @@ def _place_above(
         waiting, node = waiting[may_stay], node[may_stay]
         here = tree.level[node] == level
         pool = node[here]
-        enough = _owners(pool, owner[waiting[here]], people.counts, len(tree)) >= k
+        enough = _owners(pool, owner[waiting[here]], people.counts, len(tree)) >= need[pool]
         placed[waiting[here][enough]] = pool[enough]
         left = ~here
         left[np.flatnonzero(here)[~enough]] = True
@@ -65,15 +86,22 @@ def _place_above(
 
 
 def _may_be_published(tree: Taxonomy, coarsest: float) -> Bools:
-    """Return the nodes that say something to a reader."""
+    """Return the nodes that say something to a reader: of words those that cover few leaves, of other kinds all but the root."""
     leaves = tree.last_leaf - tree.first_leaf
-    may_be = leaves <= coarsest * tree.leaf_count
+    words = 0 if tree.kind is None else int(np.argmax(tree.kind == 0))  # the root of words
+    may_be: Bools = leaves <= coarsest * leaves[words]
+    if tree.kind is not None:
+        may_be[tree.kind > 0] = True
+        may_be[tree.parent == 0] = False
     may_be[0] = False
     return may_be if tree.made is None else may_be & ~tree.made
 
 
 def _hides_enough(placed: Ints32, tree: Taxonomy, k: int) -> Bools:
-    """Tell of each occurrence whether its label covers at least k leaves that have no label below of their own."""
+    """Tell of each occurrence whether its label covers at least k leaves that have no label below of their own.
+
+    Classes of kinds whose items nobody can list hide an item among any number of others.
+    """
     labels = distinct(placed[placed != WITHHELD])
     hidden = (tree.last_leaf - tree.first_leaf)[labels].astype(np.int64)
     above: list[int] = []
@@ -84,8 +112,17 @@ def _hides_enough(placed: Ints32, tree: Taxonomy, k: int) -> Bools:
             hidden[above[-1]] -= tree.last_leaf[label] - tree.first_leaf[label]
         above.append(i)
     fine = np.zeros(len(tree) + 1, dtype=np.bool_)
-    fine[labels[tree.is_leaf[labels] | (hidden >= k)]] = True
+    fine[labels[tree.is_leaf[labels] | (hidden >= k) | _are_open(tree)[labels]]] = True
     return fine[placed]
+
+
+def _are_open(tree: Taxonomy) -> Bools:
+    """Tell which nodes are of a kind whose items nobody can list."""
+    if tree.kind is None:
+        return np.zeros(len(tree), dtype=np.bool_)
+    is_open = np.array([False, *(KINDS[kind].is_open for kind in tree.kinds), False])
+    found: Bools = is_open[tree.kind]
+    return found
 
 
 @kernel

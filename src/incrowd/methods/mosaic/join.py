@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from incrowd.core.types import Ints32, Ints64, Words64
+from incrowd.core.types import Floats, Ints32, Ints64, Words64
 from incrowd.kernels.jit import helper, kernel
-from incrowd.methods.mosaic.cover import Cover, Labels, People
+from incrowd.methods.mosaic.cover import Cover, Labels, People, kinds_in
 from incrowd.methods.mosaic.heap import (
     BEGIN,
     OLDER,
@@ -23,7 +23,7 @@ from incrowd.methods.mosaic.heap import (
     sink,
 )
 from incrowd.methods.mosaic.held import Held, count_owners, held_of, holds, packed, put_instead
-from incrowd.methods.mosaic.leftover import UNKNOWN, hold_back, marks_for
+from incrowd.methods.mosaic.leftover import UNKNOWN, Least, hold_back, marks_for
 from incrowd.methods.mosaic.piles import Pile, added, empty_pile, with_room
 from incrowd.methods.mosaic.table import Table, add_to, number_of, pair_word, pairs_in, table_for
 
@@ -54,6 +54,8 @@ class Tiles(NamedTuple):
         Where its labels are.
     word
         The sum of its labels' random words: equal for tiles of equal content.
+    kinds, weight
+        The set of its labels' kinds, and the sum of their weights.
     """
 
     units: Ints64
@@ -63,6 +65,8 @@ class Tiles(NamedTuple):
     changed: Ints64
     first: Ints64
     word: Words64
+    kinds: Ints64
+    weight: Floats
 
 
 class Beside(NamedTuple):
@@ -81,16 +85,17 @@ def join(
     """Join tiles while a pair pays.
 
     A pair of tiles f and g that n of N units hold, f in n_f, g in n_g of them, scores
-    n^power (|f| |g|)^2 ln(n N / (n_f n_g)). The highest score comes first; scores are renewed when their turn comes.
+    n^power (|f| |g|)^2 ln(n N / (n_f n_g)), where |f| is the sum of its labels' weights. With a tile that only says when, where or
+    with what, ln(1 + ...) takes the place of the logarithm: it is worth keeping even where chance alone would explain it. The highest score comes first; scores are renewed when their turn comes.
 
     Parameters
     ----------
     cover
-        Where to begin; every tile is held by at least k owners who count.
+        Where to begin; every tile is held by as many owners who count as its kinds need.
     labels, people
         What tiles are made of, and whose the units are.
     k
-        How many owners must hold every tile.
+        How many owners must hold every tile, at least.
     confidence
         At most this share of the owners of a label may have any other label in the same tile; 1: no limit.
     power
@@ -116,23 +121,25 @@ def _join(
     known, together = _known(tiles, number), _together(cover, tiles, confidence)
     heap, pairs = empty_heap(), empty_pile(1024)
     for tile in range(number):
-        heap, pairs = _meet(heap, pairs, tile, 0, lists, held, tiles, people, beside, k, units, power)
+        heap, pairs = _meet(heap, pairs, tile, 0, lists, held, tiles, labels, people, beside, units, power)
     marks, step, most_held_back = marks_for(people), 0, 0
     while heap.size:
-        heap, younger, older, both = _best(heap, pairs, step, held, tiles, people, k, units, power)
+        heap, younger, older, both = _best(heap, pairs, step, held, tiles, labels, people, units, power)
         if len(both) == 0:
             continue
         some, others = _labels_of(younger, content, tiles), _labels_of(older, content, tiles)
         most = _allowed(some, others, labels, together, confidence)
-        if most < k or _related(some, others, labels):
+        needs = _needs(younger, older, tiles, labels)
+        if most < needs.new or _related(some, others, labels):
             continue
         step += 1
         sharing = count_owners(both, people)
-        rest, rests = _rest(younger, both, sharing, tiles, k), _rest(older, both, sharing, tiles, k)
+        rest = _rest(younger, both, sharing, tiles, needs.first)
+        rests = _rest(older, both, sharing, tiles, needs.second)
         if min(rest, rests) == UNKNOWN or sharing > most:
             own = _units_to_see(younger, rest, lists, held, tiles)
             its = _units_to_see(older, rests, lists, held, tiles)
-            both, out, keep, keeps = hold_back(both, own, its, rest, rests, people, marks, step, k, most)
+            both, out, keep, keeps = hold_back(both, own, its, rest, rests, people, marks, step, needs, most)
             if len(both) == 0:
                 continue
             most_held_back = max(most_held_back, out)
@@ -152,10 +159,10 @@ def _join(
         content, lists = added(content, _merged(some, others)), added(lists, holding)
         _enter(tiles, number, content, lists, len(holding), count_owners(holding, people), word)
         for one in (younger, older):
-            tiles.units[one] -= len(both)
-            tiles.people[one] -= sharing
-            tiles.changed[one] = step
-        heap, pairs = _meet(heap, pairs, number, step, lists, held, tiles, people, beside, k, units, power)
+            _become(one, number, len(both), sharing, step, tiles)
+        heap, pairs = _meet(
+            heap, pairs, number, step, lists, held, tiles, labels, people, beside, units, power
+        )
         number += 1
     start, slots = packed(held)
     return (
@@ -173,12 +180,17 @@ def _tiles(cover: Cover, labels: Labels, k: int) -> Tiles:
     number = len(cover.first) - 1
     room = number + len(cover.tile) // k + 1
     first, word = np.zeros(room + 1, np.int64), np.zeros(room, np.uint64)
+    kinds, weight = np.zeros(room, np.int64), np.zeros(room, np.float64)
     first[: number + 1] = cover.first
     for tile in range(number):
-        for at in range(cover.first[tile], cover.first[tile + 1]):
-            word[tile] += labels.word[cover.label[at]]
+        some = cover.label[cover.first[tile] : cover.first[tile + 1]]
+        kinds[tile] = kinds_in(some, labels)
+        for label in some:
+            word[tile] += labels.word[label]
+            weight[tile] += labels.weight[label]
     units, people, begin = np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room, np.int64)
-    return Tiles(units, people, begin, np.zeros(room, np.int64), np.zeros(room, np.int64), first, word)
+    end, changed = np.zeros(room, np.int64), np.zeros(room, np.int64)
+    return Tiles(units, people, begin, end, changed, first, word, kinds, weight)
 
 
 @helper
@@ -238,19 +250,19 @@ def _meet(
     lists: Pile,
     held: Held,
     tiles: Tiles,
+    labels: Labels,
     people: People,
     beside: Beside,
-    k: int,
     units: int,
     power: float,
 ) -> tuple[Heap, Pile]:
-    """Push the pairs of a tile and every older one beside it that pay and have k owners, and list their units."""
+    """Push the pairs of a tile and every older one beside it that pay and have owners enough, and list their units."""
     own = lists.value[tiles.begin[tile] : tiles.end[tile]]
     touched = _count_beside(tile, own, held, people, beside)
     for i in range(touched):
         other = beside.touched[i]
-        if beside.people[other] >= k:
-            score = _score(beside.units[other], tile, other, tiles, units, power)
+        if beside.people[other] >= labels.needs.people[tiles.kinds[tile] | tiles.kinds[other]]:
+            score = _score(beside.units[other], tile, other, tiles, labels, units, power)
             if score > 0:
                 beside.to[other] = pairs.used
                 heap = push(heap, score, tile, other, pairs.used, beside.units[other], step)
@@ -295,12 +307,17 @@ def _list_beside(tile: int, own: Ints32, held: Held, beside: Beside, pairs: Pile
 
 
 @helper
-def _score(n: int, f: int, g: int, tiles: Tiles, units: int, power: float) -> int:
-    """Return what joining two tiles pays, in millionths; 0 if they meet no more often than by chance."""
+def _score(n: int, f: int, g: int, tiles: Tiles, labels: Labels, units: int, power: float) -> int:
+    """Return what joining two tiles pays, in millionths; 0 if they meet no more often than by chance, or both say only when and where."""
     lift = n * units / (tiles.units[f] * tiles.units[g])
-    if lift <= 1.0:
+    context = labels.needs.is_context[tiles.kinds[f]], labels.needs.is_context[tiles.kinds[g]]
+    if context[0] and context[1]:
         return 0
-    sizes = (tiles.first[f + 1] - tiles.first[f]) * (tiles.first[g + 1] - tiles.first[g])
+    if context[0] or context[1]:
+        lift += 1.0
+    elif lift <= 1.0:
+        return 0
+    sizes = tiles.weight[f] * tiles.weight[g]
     return int(np.rint(MILLION * n**power * sizes * sizes * np.log(lift)))
 
 
@@ -311,8 +328,8 @@ def _best(
     step: int,
     held: Held,
     tiles: Tiles,
+    labels: Labels,
     people: People,
-    k: int,
     units: int,
     power: float,
 ) -> tuple[Heap, int, int, Ints32]:
@@ -325,18 +342,26 @@ def _best(
     if is_stale:
         # Without looking at a unit: no more than these can hold both by now.
         most = min(line[UNITS], tiles.units[younger], tiles.units[older])
-        line[SCORE] = min(line[SCORE], _score(most, younger, older, tiles, units, power))
+        line[SCORE] = min(line[SCORE], _score(most, younger, older, tiles, labels, units, power))
         if line[SCORE] > 0 and sink(heap):
             return heap, younger, older, none
     both = _both(line, pairs, held)
     if is_stale:
         line[SEEN] = step
-        line[SCORE] = _score(len(both), younger, older, tiles, units, power)
-        if line[SCORE] <= 0 or count_owners(both, people) < k:
+        line[SCORE] = _score(len(both), younger, older, tiles, labels, units, power)
+        if line[SCORE] <= 0 or count_owners(both, people) < _needs(younger, older, tiles, labels).new:
             return pop(heap), younger, older, none
         if sink(heap):
             return heap, younger, older, none
     return pop(heap), younger, older, both
+
+
+@helper
+def _needs(younger: int, older: int, tiles: Tiles, labels: Labels) -> Least:
+    """Return how many owners two tiles need, and the one that they would become."""
+    people = labels.needs.people
+    one, other = tiles.kinds[younger], tiles.kinds[older]
+    return Least(people[one], people[other], people[one | other])
 
 
 @helper
@@ -415,11 +440,11 @@ def _noted(some: Ints32, others: Ints32, sharing: int, together: Table) -> Table
 
 
 @helper
-def _rest(tile: int, both: Ints32, sharing: int, tiles: Tiles, k: int) -> int:
-    """Return how many owners keep units of a tile, as far as that can be said without looking: 0, k or more, or UNKNOWN."""
+def _rest(tile: int, both: Ints32, sharing: int, tiles: Tiles, need: int) -> int:
+    """Return how many owners keep units of a tile, as far as that can be said without looking: 0, enough, or UNKNOWN."""
     if tiles.units[tile] == len(both):
         return 0
-    return tiles.people[tile] - sharing if tiles.people[tile] - sharing >= k else UNKNOWN
+    return tiles.people[tile] - sharing if tiles.people[tile] - sharing >= need else UNKNOWN
 
 
 @helper
@@ -443,6 +468,16 @@ def _move(held: Held, units: Ints32, f: int, g: int, new: int) -> None:
     gone = np.array([f, g], np.int32)
     for unit in units:
         put_instead(held, unit, gone, new)
+
+
+@helper
+def _become(old: int, new: int, units: int, sharing: int, step: int, tiles: Tiles) -> None:
+    """Take from a tile the units in which it has become part of a new one, which has its kinds and its weight."""
+    tiles.kinds[new] |= tiles.kinds[old]
+    tiles.weight[new] += tiles.weight[old]
+    tiles.units[old] -= units
+    tiles.people[old] -= sharing
+    tiles.changed[old] = step
 
 
 @helper

@@ -11,9 +11,17 @@ from incrowd.kernels.jit import helper
 from incrowd.methods.mosaic.cover import People
 from incrowd.methods.mosaic.held import count_owners, owners_by_rank
 
-__all__ = ["UNKNOWN", "Marks", "hold_back", "marks_for"]
+__all__ = ["UNKNOWN", "Least", "Marks", "hold_back", "marks_for"]
 
 UNKNOWN = -1
+
+
+class Least(NamedTuple):
+    """How many owners who count must hold the first tile, the second, and the new one: k, or more for some kinds."""
+
+    first: int
+    second: int
+    new: int
 
 
 class Marks(NamedTuple):
@@ -41,7 +49,7 @@ def hold_back(
     people: People,
     marks: Marks,
     step: int,
-    k: int,
+    least: Least,
     most: int,
 ) -> tuple[Ints32, int, int, int]:
     """Hold owners back until what is left of both tiles has none or k, and at most `most` owners share the new tile.
@@ -51,14 +59,14 @@ def hold_back(
     both, first, second
         The units, ascending, that hold both tiles, and those that hold either.
     rest_first, rest_second
-        How many owners who count keep units of either tile, or a lower bound that is k or more; UNKNOWN where it takes a look at
+        How many owners who count keep units of either tile, or a lower bound that is enough; UNKNOWN where it takes a look at
         its units.
     people, marks
         Whose the units are; room for marks.
     step
         A number from 1 that no earlier call had.
-    k, most
-        The least number of owners of any tile, and the greatest of the new one.
+    least, most
+        The least number of owners of each tile, and the greatest of the new one.
 
     Returns
     -------
@@ -74,7 +82,8 @@ def hold_back(
     sharing = count_owners(both, people)
     out = 0
     for owner in owners_by_rank(both, people):
-        short_first, short_second = some_first and rest_first < k, some_second and rest_second < k
+        short_first = some_first and rest_first < least.first
+        short_second = some_second and rest_second < least.second
         if not short_first and not short_second and sharing - out <= most:
             break
         helps_first, helps_second = marks.first[owner] != step, marks.second[owner] != step
@@ -85,7 +94,8 @@ def hold_back(
             some_first = some_second = True
             marks.out[owner] = step
             out += 1
-    if (some_first and rest_first < k) or (some_second and rest_second < k) or sharing - out < k:
+    short = (some_first and rest_first < least.first) or (some_second and rest_second < least.second)
+    if short or sharing - out < least.new:
         return both[:0], 0, rest_first, rest_second
     return (_without(both, people, marks.out, step) if out else both), out, rest_first, rest_second
 

@@ -9,22 +9,26 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from incrowd.core.ragged import count_distinct, distinct, list_ids, starts_of, take_lists
+from incrowd.core.ragged import count_distinct, distinct, filtered_starts, list_ids, starts_of, take_lists
 from incrowd.core.rounding import keyed_share, rounded_from
+from incrowd.core.thresholds import parse_thresholds, parse_weights
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Bools, Ints32, Ints64, Progress, Words64
 from incrowd.errors import BadInputError, check_least, option
 from incrowd.methods.mosaic.cover import Cover, Labels, People, cover_of, tiles_in_order
-from incrowd.methods.mosaic.floor import WITHHELD, floor
+from incrowd.methods.mosaic.floor import WITHHELD, floor, kinds_of
 from incrowd.methods.mosaic.join import AFTER_ROWS, join
+from incrowd.methods.mosaic.needs import Needs, needs_of
 from incrowd.methods.mosaic.repack import repack
 from incrowd.methods.mosaic.rows import take_rows
 from incrowd.taxonomy.tree import Taxonomy
@@ -78,6 +82,8 @@ def mosaic(
     generalize: bool = True,
     effort: Effort | None = None,
     aged: int | None = None,
+    thresholds: str = "",
+    weights: str = "",
 ) -> Tiles:
     """Cut records into small sets of items, each held by at least k people.
 
@@ -107,11 +113,15 @@ def mosaic(
         `fast` joins pairs only; `best`, the default up to five million items, does all.
     aged
         An account counts as one of k only if it was active on this many different days. By default 2 where a log spans two weeks.
+    thresholds
+        People that a tile with labels of some kinds needs beyond k, as ``url=10,query+url=25,place=50``.
+    weights
+        What a label of a kind counts beside a word, as ``url=2,week=0.5``, where tiles are joined.
     """
     aged = _days_needed(transactions, aged)
-    units, withheld = _units(
-        transactions, taxonomy, k, seed, coarsest, generalize=generalize, longest=longest, aged=aged
-    )
+    needs = needs_of(taxonomy.kinds, k, parse_thresholds(thresholds), parse_weights(weights))
+    place = partial(floor, tree=taxonomy, k=k, needs=needs, coarsest=coarsest, generalize=generalize)
+    units, withheld = _units(transactions, taxonomy, k, seed, needs, place, longest=longest, aged=aged)
     chosen = effort or ("best" if len(units.cover.tile) <= BEST_UP_TO else "fast")
     cover, held_back = _covered(units, k, confidence, chosen, progress or (lambda *_: None))
     counting = Counting(k, seed, confidence, cap, counts)
@@ -121,9 +131,19 @@ def mosaic(
 
 
 def check_mosaic(
-    *, confidence: float, cap: int, longest: int | None, coarsest: float, aged: int | None, **_: object
+    *,
+    confidence: float,
+    cap: int,
+    longest: int | None,
+    coarsest: float,
+    aged: int | None,
+    thresholds: str,
+    weights: str,
+    **_: object,
 ) -> None:
     """Refuse parameters out of range."""
+    parse_thresholds(thresholds)
+    parse_weights(weights)
     if not 0 < confidence <= 1:
         raise BadInputError(f"confidence must be greater than 0 and at most 1 (got {confidence:g})")
     if not 0 <= coarsest <= 1:
@@ -156,9 +176,9 @@ def _units(
     tree: Taxonomy,
     k: int,
     seed: int,
-    coarsest: float,
+    needs: Needs,
+    place: Callable[..., Ints32],
     *,
-    generalize: bool,
     longest: int | None,
     aged: int,
 ) -> tuple[Units, int]:
@@ -166,13 +186,11 @@ def _units(
     people, order = _people(data, tree, k, seed, aged)
     start, at = take_lists(data.indptr, order)
     unit = list_ids(start)
-    node = floor(
-        unit, tree.leaves_of(data.items[at]), tree, people, k, coarsest=coarsest, generalize=generalize
-    )
+    node = place(unit, tree.leaves_of(data.items[at]), people=people)
     kept = node != WITHHELD
     withheld = len(node) - int(np.count_nonzero(kept))
     unit, node = _distinct(unit[kept], node[kept], len(tree))
-    label_node, label, labels = _labels(unit, node, tree, people, seed)
+    label_node, label, labels = _labels(unit, node, tree, people, needs, seed)
     limit = longest or LONGEST.get(data.unit, LONGEST_PART)
     row, owner_of, unit = _split_long(order, people, unit, label, limit, seed)
     people = people._replace(owner=owner_of)
@@ -254,7 +272,7 @@ def _distinct(unit: Ints64, node: Ints32, nodes: int) -> tuple[Ints64, Ints32]:
 
 
 def _labels(
-    unit: Ints64, node: Ints32, tree: Taxonomy, people: People, seed: int
+    unit: Ints64, node: Ints32, tree: Taxonomy, people: People, needs: Needs, seed: int
 ) -> tuple[Ints32, Ints32, Labels]:
     """Return the published nodes, numbered from the one that most units have; each occurrence's number; and what is known of them."""
     units = np.bincount(node, minlength=len(tree))
@@ -266,7 +284,10 @@ def _labels(
     counted = people.counts[owner]
     holders = count_distinct(label[counted], owner[counted], len(nodes))
     words = np.random.default_rng([1, seed]).integers(0, 2**63, len(nodes), dtype=np.uint64)
-    return nodes, label, Labels(tree.first_leaf[nodes], tree.last_leaf[nodes], holders, words)
+    kinds = kinds_of(tree)[nodes]
+    weight = needs.weight[np.log2(kinds).astype(np.int64)]
+    known = Labels(tree.first_leaf[nodes], tree.last_leaf[nodes], holders, words, kinds, weight, needs)
+    return nodes, label, known
 
 
 def _split_long(
@@ -308,16 +329,32 @@ def _covered(
     threads = os.cpu_count() or 1
     steps = 2 + 2 * REPACKS
     progress(0, steps)
-    cover = tiles_in_order(take_rows(cover, labels, people, k, confidence, threads=threads))
+    cover = tiles_in_order(_with_rows(cover, labels, people, k, confidence, threads))
     progress(1, steps)
     cover, held_back = join(cover, labels, people, k, confidence, power=AFTER_ROWS)
     for step in range(REPACKS):
         progress(2 + 2 * step, steps)
-        cover = repack(tiles_in_order(cover), units.cover, labels, people, k, confidence, threads=threads)
+        cover = repack(tiles_in_order(cover), units.cover, labels, people, confidence, threads=threads)
         progress(3 + 2 * step, steps)
         cover, more = join(tiles_in_order(cover), labels, people, k, confidence, power=AFTER_ROWS)
         held_back = max(held_back, more)
     return cover, held_back
+
+
+def _with_rows(
+    cover: Cover, labels: Labels, people: People, k: int, confidence: float, threads: int
+) -> Cover:
+    """Take sets that long units share; labels that only say when, where or with what are no reason for one."""
+    context = labels.needs.is_context[labels.kinds][cover.label[cover.first[cover.tile]]]
+    if not context.any():
+        return take_rows(cover, labels, people, k, confidence, threads=threads)
+    words = cover._replace(start=filtered_starts(cover.start, ~context), tile=cover.tile[~context])
+    rows = take_rows(words, labels, people, k, confidence, threads=threads)
+    unit = np.concatenate((rows.unit_of, cover.unit_of[context]))
+    tile = np.concatenate((rows.tile, cover.tile[context]))  # a label alone keeps its number
+    order = np.argsort(unit, kind="stable")
+    start = starts_of(np.bincount(unit, minlength=len(cover.start) - 1))
+    return rows._replace(start=start, tile=tile[order])
 
 
 def _tiles(

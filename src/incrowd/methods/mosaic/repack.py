@@ -10,7 +10,7 @@ import numpy as np
 from incrowd.core.ragged import starts_of
 from incrowd.core.types import Bools, Floats, Ints32, Ints64, Words64
 from incrowd.kernels.jit import helper, kernel
-from incrowd.methods.mosaic.cover import Cover, Labels, People
+from incrowd.methods.mosaic.cover import Cover, Labels, People, need_of
 from incrowd.methods.mosaic.piles import added, empty_pile, with_room
 from incrowd.methods.mosaic.table import EMPTY, number_of, pair_word, pairs_in, place_of
 
@@ -35,9 +35,9 @@ class Proposals(NamedTuple):
 
 
 def repack(
-    cover: Cover, units: Cover, labels: Labels, people: People, k: int, confidence: float, *, threads: int
+    cover: Cover, units: Cover, labels: Labels, people: People, confidence: float, *, threads: int
 ) -> Cover:
-    """Fill units anew from the tiles that exist, where that keeps more; no tile is left with fewer than k owners.
+    """Fill units anew from the tiles that exist, where that keeps more; no tile is left with fewer owners than it needs.
 
     Parameters
     ----------
@@ -45,14 +45,14 @@ def repack(
         The cover, with tiles in order (singles first).
     units
         The cover by single labels: which labels every unit has.
-    labels, people, k, confidence
+    labels, people, confidence
         As in :func:`incrowd.methods.mosaic.join.join`.
     threads
         How many threads look for better covers.
     """
     single = _single_tiles(cover, len(labels.word))
     cover = _with_all_singles(cover, single)
-    value = _values(cover, units)
+    value = _values(cover, units, labels.weight)
     by_last = _by_last_label(cover, len(labels.word))
     bounds = np.linspace(0, len(cover.start) - 1, PARTS * threads + 1).astype(np.int64)
 
@@ -65,7 +65,7 @@ def repack(
         np.concatenate([getattr(one, name) for one in parts]) for name in ("unit", "gain", "tile")
     )
     proposals = Proposals(unit, gain, starts_of(np.concatenate([np.diff(one.first) for one in parts])), tile)
-    start, now = _settle(cover, units, proposals, single, labels, people, k, confidence)
+    start, now = _settle(cover, units, proposals, single, labels, people, confidence)
     return Cover(start, now, cover.first, cover.label)
 
 
@@ -95,8 +95,8 @@ def _by_last_label(cover: Cover, labels: int) -> tuple[Ints64, Ints32]:
 
 
 @kernel
-def _values(cover: Cover, units: Cover) -> Floats:
-    """Return the worth of each tile: for each pair of its labels 1 and ln(lift), how much oftener than by chance they meet.
+def _values(cover: Cover, units: Cover, weights: Floats) -> Floats:
+    """Return the worth of each tile: for each pair of its labels 1 and ln(lift), how much oftener than by chance they meet, times their weights.
 
     The lift of the most frequent pairs weighs `FREQUENT_WEIGHT` times: these are what analysts look for, and with a lift their counts
     are wrong unless the pair is kept.
@@ -119,7 +119,8 @@ def _values(cover: Cover, units: Cover) -> Floats:
                 a, b = cover.label[i], cover.label[j]
                 met = number_of(pairs, pair_word(a, b))
                 weight = FREQUENT_WEIGHT if met >= frequent else 1.0
-                value[tile] += 1.0 + weight * max(0.0, np.log(met * number / (count[a] * count[b])))
+                lift = max(0.0, np.log(met * number / (count[a] * count[b])))
+                value[tile] += (1.0 + weight * lift) * (weights[a] * weights[b])
     return np.rint(value * MILLION) / MILLION
 
 
@@ -254,23 +255,27 @@ def _settle(
     single: Ints32,
     labels: Labels,
     people: People,
-    k: int,
     confidence: float,
 ) -> tuple[Ints64, Ints32]:
-    """Take the proposals that together leave no tile with fewer than k owners who count."""
+    """Take the proposals that together leave no tile with fewer owners who count than it needs."""
     accepted = np.ones(len(proposals.unit), np.bool_)
     proposal_of = np.full(len(cover.start) - 1, -1, np.int64)
     proposal_of[proposals.unit] = np.arange(len(proposals.unit))
     before = _owners(cover.start, cover.tile, len(cover.first) - 1, people)
     least_first = np.argsort(proposals.gain, kind="mergesort")
+    need = np.empty(len(cover.first) - 1, np.int64)
+    for one in range(len(need)):
+        need[one] = need_of(cover.label[cover.first[one] : cover.first[one + 1]], labels)
     while True:
         start, tile = _applied(cover, units, proposals, proposal_of, accepted, single)
         after = _owners(start, tile, len(cover.first) - 1, people)
         too_sure = _too_sure(cover, start, tile, after, labels, people, confidence)
-        lack = np.where((after >= 0) & (after < k) & (before >= k), k - after, 0)
+        lack = np.where((after >= 0) & (after < need) & (before >= need), need - after, 0)
         refused = 0
         for i in least_first:
-            if accepted[i] and _is_wrong(i, cover, start, tile, proposals, before, after, lack, too_sure, k):
+            if accepted[i] and _is_wrong(
+                i, cover, start, tile, proposals, before, after, lack, too_sure, need
+            ):
                 accepted[i] = False
                 refused += 1
         if refused == 0:
@@ -288,7 +293,7 @@ def _is_wrong(
     after: Ints64,
     lack: Ints64,
     too_sure: Bools,
-    k: int,
+    need: Ints64,
 ) -> bool:
     """Tell whether a proposal takes part in leaving a tile to few owners, in making one for few, or in a rule that is too sure.
 
@@ -296,7 +301,8 @@ def _is_wrong(
     """
     unit, is_wrong = proposals.unit[i], False
     for at in range(start[unit], start[unit + 1]):
-        if (before[tile[at]] < k and after[tile[at]] < k) or too_sure[tile[at]]:
+        one = tile[at]
+        if (before[one] < need[one] and after[one] < need[one]) or too_sure[one]:
             is_wrong = True
     for at in range(cover.start[unit], cover.start[unit + 1]):
         is_wrong |= lack[cover.tile[at]] > 0

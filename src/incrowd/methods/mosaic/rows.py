@@ -11,7 +11,7 @@ import numpy as np
 from incrowd.core.ragged import starts_of
 from incrowd.core.types import Ints32, Ints64, Words64
 from incrowd.kernels.jit import helper, kernel
-from incrowd.methods.mosaic.cover import Cover, Labels, People
+from incrowd.methods.mosaic.cover import Cover, Labels, People, need_of
 from incrowd.methods.mosaic.held import Held, count_owners, holds, packed, put_instead
 from incrowd.methods.mosaic.piles import empty_pile, with_room
 from incrowd.methods.mosaic.table import Table, add_to, number_of, pair_word, table_for
@@ -65,7 +65,7 @@ def take_rows(
         found = _found(held, holders, people, k, threads)
         order = _in_order(found)
         taken, its_labels, together = _take(
-            order, found, held, holders, labels, together, people, k, confidence, number
+            order, found, held, holders, labels, together, people, confidence, number
         )
         together = Table(*together)
         number += len(taken) - 1
@@ -322,7 +322,6 @@ def _take(
     labels: Labels,
     together: Table,
     people: People,
-    k: int,
     confidence: float,
     number: int,
 ) -> tuple[Ints64, Ints32, Table]:
@@ -330,7 +329,7 @@ def _take(
     first, label, taken = np.zeros(len(order) + 1, np.int64), np.empty(len(found.label), np.int32), 0
     for one in order:
         some = found.label[found.first[one] : found.first[one + 1]]
-        some, units = _allowed(some, held, holders, labels, together, people, k, confidence)
+        some, units = _allowed(some, held, holders, labels, together, people, confidence)
         if len(some) == 0:
             continue
         for unit in units:
@@ -360,7 +359,6 @@ def _allowed(
     labels: Labels,
     together: Table,
     people: People,
-    k: int,
     confidence: float,
 ) -> tuple[Ints32, Ints32]:
     """Drop labels of which too little would be left; return the others and the units that have them all, or nothing."""
@@ -368,13 +366,14 @@ def _allowed(
     while len(some) >= LEAST_LABELS:
         units = _with_all(some, held, holders)
         sharing = count_owners(units, people)
-        if sharing < k:
+        if sharing < need_of(some, labels):
             break
         kept = np.empty(len(some), np.int32)
         number = 0
         for label in some:
             fits = _fits(label, kept[:number], sharing, labels, together, confidence)
-            if fits and _leaves_enough(label, units, held, holders, people, k):
+            need = labels.needs.people[labels.kinds[label]]
+            if fits and _leaves_enough(label, units, held, holders, people, need):
                 kept[number] = label
                 number += 1
         if number == len(some):
@@ -419,8 +418,10 @@ def _with_all(some: Ints32, held: Held, holders: Holders) -> Ints32:
 
 
 @helper
-def _leaves_enough(label: int, units: Ints32, held: Held, holders: Holders, people: People, k: int) -> bool:
-    """Tell whether what some units leave of a label has no owner or k of them."""
+def _leaves_enough(
+    label: int, units: Ints32, held: Held, holders: Holders, people: People, need: int
+) -> bool:
+    """Tell whether what some units leave of a label has no owner or as many as it needs."""
     at, last, rest, is_some = 0, -1, 0, False
     for i in range(holders.start[label], holders.start[label + 1]):
         unit = holders.unit[i]
@@ -430,6 +431,6 @@ def _leaves_enough(label: int, units: Ints32, held: Held, holders: Holders, peop
         if is_other and people.owner[unit] != last and holds(held, unit, label):
             last, is_some = people.owner[unit], True
             rest += people.counts[last]
-            if rest >= k:
+            if rest >= need:
                 return True
     return not is_some

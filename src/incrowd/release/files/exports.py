@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from incrowd.core.kinds import kind_of
 from incrowd.errors import check_choice
 from incrowd.release.files.records import Label, Record, shown
 
@@ -23,8 +24,9 @@ def safe_cell(text: str) -> str:
 
 
 def token(label: Label) -> str:
-    """Return a label as one word of a basket: blanks become underscores."""
-    return "_".join(shown(label).split())
+    """Return a label as one word of a basket: blanks become underscores, and a kind stands in front (``week:2006-W12``)."""
+    kind = kind_of(label[0])
+    return "_".join(shown(label).split()) if kind is None else f"{kind}:{'_'.join(shown(label).split())}"
 
 
 def csv_lines(head: Sequence[str], blocks: Iterable[Sequence[Sequence[object]]]) -> Iterator[str]:

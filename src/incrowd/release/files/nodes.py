@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from incrowd.core.kinds import kind_of, text_of
 from incrowd.core.types import Bools, Ints32, Ints64
 from incrowd.release.files.records import Label
 from incrowd.taxonomy.attach import UNRELATED
@@ -21,6 +22,7 @@ from incrowd.taxonomy.tree import Taxonomy
 __all__ = [
     "MADE_LABEL",
     "TAXONOMY_SCHEMA",
+    "TYPED_SCHEMA",
     "PublishedNodes",
     "above",
     "levels_of",
@@ -39,6 +41,8 @@ TAXONOMY_SCHEMA = pa.schema(
         ("leaves", pa.int32()),
     ]
 )
+TYPED_SCHEMA = pa.schema([("kind", pa.string()), *TAXONOMY_SCHEMA])
+"""The columns where there are items of further kinds; the kind is null for words and for the root above all."""
 MADE_LABEL = re.compile(r"(.*) ([0-9]{1,9})\.([0-9]{1,9})", re.DOTALL)
 
 
@@ -148,8 +152,10 @@ def _renumbered(labels: list[str], made: Bools) -> tuple[list[str], dict[str, st
     return labels, renamed
 
 
-def taxonomy_table(named: PublishedNodes, listed: Bools | None = None) -> pa.Table:
-    """Return the published part of a taxonomy, sorted by label; a parent is always a class.
+def taxonomy_table(
+    named: PublishedNodes, listed: Bools | None = None, *, has_kinds: bool = False
+) -> pa.Table:
+    """Return the published part of a taxonomy, sorted by label; a parent is always a class, of the same kind or the root.
 
     Without `listed`, which tells the nodes that have a row of their own, all have.
     """
@@ -157,7 +163,21 @@ def taxonomy_table(named: PublishedNodes, listed: Bools | None = None) -> pa.Tab
     leaves = pa.array(named.leaves, pa.int32(), mask=named.leaves == 0)
     columns = [named.labels, pa.array(named.exact), parents, pa.array(named.level, pa.int32()), leaves]
     table = pa.table(columns, schema=TAXONOMY_SCHEMA)
+    table = _with_kinds(table) if has_kinds else table
     return sorted_table(table if listed is None else table.filter(pa.array(listed)))
+
+
+def _with_kinds(table: pa.Table) -> pa.Table:
+    """Return a taxonomy's table with kinds in a column of their own."""
+    labels, parents = (table[name].to_pylist() for name in ("label", "parent"))
+    plain = {
+        "kind": [kind_of(label) for label in labels],
+        "label": [text_of(label) for label in labels],
+        "parent": [parent and text_of(parent) for parent in parents],
+    }
+    others = {name: table[name].combine_chunks() for name in ("exact", "level", "leaves")}
+    columns = {name: pa.array(values, pa.string()) for name, values in plain.items()} | others
+    return pa.table([columns[name] for name in TYPED_SCHEMA.names], schema=TYPED_SCHEMA)
 
 
 def levels_of(table: pa.Table) -> dict[Label, int]:
@@ -168,4 +188,5 @@ def levels_of(table: pa.Table) -> dict[Label, int]:
 
 def sorted_table(table: pa.Table) -> pa.Table:
     """Return the rows of a published taxonomy in their only order."""
-    return table.sort_by([("label", "ascending"), ("exact", "ascending")]).combine_chunks()
+    order = [name for name in ("kind", "label", "exact") if name in table.column_names]
+    return table.sort_by([(name, "ascending") for name in order]).combine_chunks()

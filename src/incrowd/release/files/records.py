@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from incrowd.core.kinds import text_of
 from incrowd.core.ragged import take_lists
 from incrowd.core.types import Bools, Ints32, Ints64
 
@@ -42,8 +43,8 @@ def class_name(text: str) -> str:
 
 
 def shown(label: Label) -> str:
-    """Return a label as people see it; a bracket in a word is doubled, so that no word looks like a class."""
-    text, exact = label
+    """Return a label as people see it, without its kind; a bracket in a word is doubled, so that no word looks like a class."""
+    text, exact = text_of(label[0]), label[1]
     return text.replace(LEFT, 2 * LEFT) if exact else class_name(text)
 
 

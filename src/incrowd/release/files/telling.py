@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
 
+from incrowd.core.kinds import KINDS, kind_of
 from incrowd.release.files.records import Label, shown
 from incrowd.release.files.tiles import Tile
 from incrowd.report.graph import Drawing, draw
@@ -111,9 +112,15 @@ def _units_of(tiles: Sequence[Tile]) -> Counter[Label]:
 def _pairs(tiles: Sequence[Tile]) -> _Pairs:
     joint: Counter[Pair] = Counter()
     for tile in tiles:
-        for pair in combinations(tile.labels, 2):
+        for pair in combinations(filter(_says_what, tile.labels), 2):
             joint[pair] += tile.units
     return _Pairs(_units_of(tiles), joint)
+
+
+def _says_what(label: Label) -> bool:
+    """Whether a label says what was looked for or clicked, and not only when, where or with what."""
+    kind = kind_of(label[0])
+    return kind is None or not KINDS[kind].is_context
 
 
 def _hubs(strength: dict[Pair, float]) -> list[Pair]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from incrowd.release.files.records import shown
 from incrowd.release.files.telling import drawing_of, risk_of, telling_tiles
 from incrowd.release.files.tiles import Tile, TileManifest
 from incrowd.report.html import page, share
@@ -39,4 +38,4 @@ def tile_page(manifest: TileManifest, tiles: Sequence[Tile]) -> str:
 
 def _spelled(tile: Tile) -> tuple[int, int, str]:
     """Return people, units and labels of a tile as people see them."""
-    return tile.people, tile.units, ", ".join(map(shown, tile.in_order))
+    return tile.people, tile.units, tile.in_words

@@ -1,0 +1,134 @@
+"""Items of other kinds than words: what was clicked and shown, when, where, and with what, for each unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from incrowd.core.kinds import KINDS, SEPARATOR, are_typed, typed, typed_texts
+from incrowd.core.ragged import list_ids
+from incrowd.core.types import Ints32, Ints64
+from incrowd.errors import BadInputError, option
+from incrowd.logs.tokens import one_word_each
+from incrowd.logs.units import VISITS_BY_UNIT
+from incrowd.taxonomy.ladders import clean_items
+from incrowd.text.words import TERM, TYPED
+
+if TYPE_CHECKING:
+    from incrowd.logs.items import Lookup
+    from incrowd.logs.store import Store
+    from incrowd.logs.tokens import TokenTable
+    from incrowd.logs.units import Unit
+
+__all__ = ["add_kinds", "check_kinds", "lookup_with_kinds", "roles_of", "shown_items"]
+
+_BY_USER = 'events JOIN units ON events."user" = units.owner'
+# A query's clicks have its person and time, and one person may send two queries in one second.
+_BY_PART = f"""
+    (SELECT * FROM events JOIN people USING ("user")) AS events
+    JOIN {VISITS_BY_UNIT} AS visits USING (person, time, query)
+"""  # noqa: S608 (a constant)
+_DISTINCT = "SELECT DISTINCT unit, {columns} FROM {units} WHERE {role} <> ''"
+# Calendars have years from 1 to 9999.
+_MOMENTS = (
+    "SELECT DISTINCT unit, strftime(make_timestamp(time * 1000000), '{style}') AS moment FROM {units} "
+    "WHERE time BETWEEN -62135596800 AND 253402300799"
+)
+_STYLES = {"hour": "%H:00", "day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
+
+
+def roles_of(kinds: Sequence[str]) -> tuple[str, ...]:
+    """Return the roles of the columns that kinds take."""
+    return tuple(dict.fromkeys(KINDS[kind].role for kind in kinds))
+
+
+def check_kinds(kinds: Sequence[str], unit: Unit, roles: Sequence[str], *, has_times: bool) -> None:
+    """Refuse kinds that the input has no column for, or whose items cannot be told from those of a person's other units."""
+    for kind in kinds:
+        role = KINDS[kind].role
+        if role not in roles:
+            raise BadInputError(
+                f"kinds {kind} needs a column for the {role}: choose one ({option('columns', {role: 'NAME'})}), or drop {kind}"
+            )
+    if kinds and unit.is_part and not has_times:
+        raise BadInputError(
+            f"{option('kinds')} needs times to tell one {unit.kind} from the next: choose a time column ({option('columns', {'time': 'NAME'})}) or {option('unit', 'user')}"
+        )
+
+
+def add_kinds(
+    store: Store, tokens: TokenTable, unit: Unit, kinds: Sequence[str], columns: Sequence[str]
+) -> None:
+    """Write the items of other kinds of every unit, each once; the tables `units` and `events` exist."""
+    for kind in kinds:
+        for units, items in _items(store, unit, kind, columns):
+            tokens.add(units, one_word_each(typed_texts(kind, items)))
+
+
+def _items(store: Store, unit: Unit, kind: str, columns: Sequence[str]) -> Iterator[tuple[Ints32, pa.Array]]:
+    """Yield units and items of a kind, as they stand in the log."""
+    role = KINDS[kind].role
+    if role == "time":
+        rows = VISITS_BY_UNIT if unit.is_part else _BY_USER
+        sql = _MOMENTS.format(style=_STYLES[kind], units=rows)
+    else:
+        wanted = [role, *(("rank",) if kind == "shown" and "rank" in columns else ())]
+        sql = _DISTINCT.format(
+            columns=", ".join(wanted), units=_BY_PART if unit.is_part else _BY_USER, role=role
+        )
+    for batch in store.batches(sql):
+        units = np.array(batch.column("unit"), np.int32)
+        texts = [batch.column(place).cast(pa.string()) for place in range(1, batch.num_columns)]
+        if kind == "shown":
+            row, items = shown_items(*texts)
+            yield units[row], items
+        else:
+            yield units, texts[0]
+
+
+def shown_items(shown: pa.Array, rank: pa.Array | None = None) -> tuple[Ints64, pa.Array]:
+    """Return addresses with their ranks, and the row of each: given in a column, or the place among several with blanks between."""
+    if rank is not None:
+        behind = pc.binary_join_element_wise(shown, rank, " #")
+        return np.arange(len(shown)), pc.if_else(pc.match_substring_regex(rank, r"^\d{1,4}$"), behind, shown)
+    lists = pc.utf8_split_whitespace(shown)
+    offsets = np.array(lists.offsets, dtype=np.int64)
+    row = list_ids(offsets - offsets[0])
+    place = np.arange(len(row)) - (offsets - offsets[0])[row]
+    return row, pc.binary_join_element_wise(lists.flatten(), pc.cast(pa.array(place + 1), pa.string()), " #")
+
+
+def lookup_with_kinds(lookup: Lookup | None) -> Lookup:
+    """Return a function that maps texts to items as `lookup` does, and items of other kinds to how they are written in one way."""
+    return partial(_look_up, lookup=lookup)
+
+
+def _look_up(texts: pa.StringArray, *, lookup: Lookup | None) -> pa.Table:
+    others = are_typed(texts)
+    words = texts.filter(pa.array(~others))
+    if lookup is None:
+        found = pa.table({"text": words, "name": words, "kind": np.full(len(words), TERM, np.int8)})
+    else:
+        found = lookup(words)
+    tables = [found] if len(words) else []
+    rest = texts.filter(pa.array(others))
+    for kind in KINDS:
+        own = rest.filter(pc.starts_with(rest, typed(kind, "")))
+        if len(own):
+            tables.append(_cleaned(kind, own))
+    return pa.concat_tables([table.cast(_SCHEMA) for table in tables])
+
+
+def _cleaned(kind: str, texts: pa.StringArray) -> pa.Table:
+    items = clean_items(kind, pc.replace_substring_regex(texts, f"^[^{SEPARATOR}]*{SEPARATOR}", ""))
+    return pa.table(
+        {"text": texts, "name": typed_texts(kind, items), "kind": np.full(len(texts), TYPED, np.int8)}
+    )
+
+
+_SCHEMA = pa.schema([("text", pa.string()), ("name", pa.string()), ("kind", pa.int8())])
