@@ -7,11 +7,11 @@ from collections.abc import Collection, Mapping
 from incrowd.core.kinds import KINDS, MAIN
 from incrowd.errors import BadInputError, check_choice
 
-__all__ = ["Thresholds", "needed", "parse_thresholds", "parse_weights"]
+__all__ = ["Thresholds", "needed", "parse_thresholds", "parse_weights", "spell_thresholds", "spell_weights"]
 
 Thresholds = Mapping[tuple[str, ...], int]
 ALSO_CALLED = {"word": MAIN, "words": MAIN, "query": MAIN, "queries": MAIN, "item": MAIN}
-HEAVIEST = 1_000.0
+LIGHTEST, HEAVIEST = 0.001, 1_000.0
 MOST_DIGITS = 9
 
 
@@ -37,6 +37,18 @@ def parse_thresholds(text: str) -> dict[tuple[str, ...], int]:
     return found
 
 
+def spell_thresholds(text: str) -> str:
+    """Return thresholds in the one way in which a manifest has them."""
+    found = sorted(parse_thresholds(text).items(), key=lambda one: [_place(kind) for kind in one[0]])
+    return ",".join(f"{'+'.join(kinds)}={people}" for kinds, people in found)
+
+
+def spell_weights(text: str) -> str:
+    """Return weights in the one way in which a manifest has them."""
+    found = sorted(parse_weights(text).items(), key=lambda one: _place(one[0]))
+    return ",".join(f"{kind}={f'{weight:.6f}'.rstrip('0').rstrip('.')}" for kind, weight in found)
+
+
 def needed(kinds: Collection[str], k: int, thresholds: Thresholds) -> int:
     """Return how many people must hold a tile with labels of these kinds."""
     return max([k, *(people for some, people in thresholds.items() if all(kind in kinds for kind in some))])
@@ -51,9 +63,9 @@ def parse_weights(text: str) -> dict[str, float]:
             weight = float(number)
         except ValueError:
             weight = -1.0
-        if not 0 < weight <= HEAVIEST:
+        if not LIGHTEST <= weight <= HEAVIEST:
             raise BadInputError(
-                f"weights takes numbers above 0, at most {HEAVIEST:g}, as url=2 (got '{part}')"
+                f"weights takes numbers from {LIGHTEST:g} to {HEAVIEST:g}, as url=2 (got '{part}')"
             )
         found[_kind("weights", name)] = weight
     return found

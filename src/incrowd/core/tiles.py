@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -28,8 +30,9 @@ class Tiles:
         How many items of rows no tile stands for.
     notes
         The method's account of its work, as sentences with numbers.
-    aged
-        On how many different days an account must have been active to count among the people and in the units.
+    used
+        The method's own parameters as they were used, where that follows from the data or has a spelling of its own: `aged`, on how many
+        different days an account must have been active to count among the people and in the units, `thresholds`, `weights`.
     """
 
     start: Ints64
@@ -40,7 +43,7 @@ class Tiles:
     held: Ints32
     withheld: int
     notes: tuple[str, ...] = ()
-    aged: int = 1
+    used: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.start) - 1

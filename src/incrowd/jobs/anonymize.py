@@ -59,9 +59,7 @@ def make_release(
     extra = _wanted(method, progress=progress, people=transactions.person)
     made = method.run(counted, taxonomy, k=k, seed=seed, **extra, **own)
     if isinstance(made, Tiles):
-        return _tile_release(
-            method, {"k": k, "seed": seed, **own, "aged": made.aged}, transactions, taxonomy, made
-        )
+        return _tile_release(method, {"k": k, "seed": seed, **own, **made.used}, transactions, taxonomy, made)
     classes = made
     if k is not None and counted.people is not None and _can_be_merged(method, classes):
         classes = with_people(classes, taxonomy, counted.person, k)
@@ -112,7 +110,7 @@ def _without_seed(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _spelled(parameters: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in parameters.items())
+    return ", ".join(f"{name} = {value}" for name, value in parameters.items() if value != "")
 
 
 def counted_by(transactions: Transactions, distinct: Distinct | None) -> Transactions:

@@ -178,6 +178,8 @@ def read_choices(options: Options) -> Job:
             f"method {method.name} protects rows: use {option('unit', 'user')}, so that a row is a person"
         )
     k = check_k(DEFAULT_K if options.k is None else options.k)
+    if method.check_kinds:
+        method.check_kinds(job.kinds, k, **setting.parameters)
     chosen = {option("method", method.name): options.method, option("k", k): method.is_noisy or options.k}
     return replace(
         job,

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.core.activity import DAY
 from incrowd.core.kinds import KINDS, SEPARATOR, are_typed, typed, typed_texts
 from incrowd.core.ragged import list_ids
 from incrowd.core.types import Ints32, Ints64
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from incrowd.logs.tokens import TokenTable
     from incrowd.logs.units import Unit
 
-__all__ = ["add_kinds", "check_kinds", "lookup_with_kinds", "roles_of", "shown_items"]
+__all__ = ["add_kinds", "check_kinds", "items_of", "lookup_with_kinds", "moment_seconds", "roles_of"]
 
 _BY_USER = 'events JOIN units ON events."user" = units.owner'
 # A query's clicks have its person and time, and one person may send two queries in one second.
@@ -34,12 +35,11 @@ _BY_PART = f"""
     JOIN {VISITS_BY_UNIT} AS visits USING (person, time, query)
 """  # noqa: S608 (a constant)
 _DISTINCT = "SELECT DISTINCT unit, {columns} FROM {units} WHERE {role} <> ''"
-# Calendars have years from 1 to 9999.
 _MOMENTS = (
-    "SELECT DISTINCT unit, strftime(make_timestamp(time * 1000000), '{style}') AS moment FROM {units} "
-    "WHERE time BETWEEN -62135596800 AND 253402300799"
+    "SELECT DISTINCT unit, floor(time / {seconds})::BIGINT AS moment FROM {units} WHERE time IS NOT NULL"
 )
 _STYLES = {"hour": "%H:00", "day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
+_FIRST, _LAST = -62_135_596_800, 253_402_300_799  # calendars have years from 1 to 9999
 
 
 def roles_of(kinds: Sequence[str]) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ def _items(store: Store, unit: Unit, kind: str, columns: Sequence[str]) -> Itera
     role = KINDS[kind].role
     if role == "time":
         rows = VISITS_BY_UNIT if unit.is_part else _BY_USER
-        sql = _MOMENTS.format(style=_STYLES[kind], units=rows)
+        sql = _MOMENTS.format(seconds=moment_seconds(kind), units=rows)
     else:
         wanted = [role, *(("rank",) if kind == "shown" and "rank" in columns else ())]
         sql = _DISTINCT.format(
@@ -83,15 +83,42 @@ def _items(store: Store, unit: Unit, kind: str, columns: Sequence[str]) -> Itera
         )
     for batch in store.batches(sql):
         units = np.array(batch.column("unit"), np.int32)
-        texts = [batch.column(place).cast(pa.string()) for place in range(1, batch.num_columns)]
-        if kind == "shown":
-            row, items = shown_items(*texts)
-            yield units[row], items
-        else:
-            yield units, texts[0]
+        row, items = items_of(kind, batch.columns[1:])
+        yield units[row], items
 
 
-def shown_items(shown: pa.Array, rank: pa.Array | None = None) -> tuple[Ints64, pa.Array]:
+def items_of(kind: str, columns: Sequence[pa.Array]) -> tuple[Ints64, pa.Array]:
+    """Return the items of a kind that rows have, and the row of each.
+
+    Parameters
+    ----------
+    kind
+        The kind.
+    columns
+        What was read for it: texts, of shown addresses with their ranks where these have a column; or moments, numbers of
+        :func:`moment_seconds` since 1970.
+    """
+    if kind in _STYLES:
+        return np.arange(len(columns[0])), _moments(kind, columns[0])
+    texts = [column.cast(pa.string()) for column in columns]
+    return _shown_items(*texts) if kind == "shown" else (np.arange(len(texts[0])), texts[0])
+
+
+def moment_seconds(kind: str) -> int:
+    """Return to how many seconds times are rounded before they become items of a kind."""
+    return 3600 if kind == "hour" else DAY
+
+
+def _moments(kind: str, numbers: pa.Array) -> pa.Array:
+    """Return what a calendar calls moments, in UTC; nothing for those that none has."""
+    coded = numbers.dictionary_encode()  # there are few
+    seconds = np.array(coded.dictionary, np.int64) * moment_seconds(kind)
+    known = np.clip(seconds, _FIRST, _LAST)
+    names = pc.strftime(pa.array(known, pa.timestamp("s")), format=_STYLES[kind])
+    return pc.if_else(pa.array(known == seconds), names, "").take(coded.indices)
+
+
+def _shown_items(shown: pa.Array, rank: pa.Array | None = None) -> tuple[Ints64, pa.Array]:
     """Return addresses with their ranks, and the row of each: given in a column, or the place among several with blanks between."""
     if rank is not None:
         behind = pc.binary_join_element_wise(shown, rank, " #")

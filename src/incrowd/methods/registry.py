@@ -21,7 +21,7 @@ from incrowd.methods.baselines.suppress import suppress
 from incrowd.methods.clump.method import check_clump, clump
 from incrowd.methods.flock.method import check_flock, flock
 from incrowd.methods.microaggregation.method import check_microaggregation, microaggregation
-from incrowd.methods.mosaic.method import check_mosaic, check_people, mosaic, mosaic_rate
+from incrowd.methods.mosaic.method import check_mosaic, check_needs, check_people, mosaic, mosaic_rate
 from incrowd.methods.partition.method import partition
 from incrowd.methods.ssc.method import check_ssc, ssc
 
@@ -63,6 +63,8 @@ class Method:
         Whether its releases are meant to be published, or only to be compared with others.
     check
         Checks values of its own parameters that their types allow; raises `BadInputError`.
+    check_kinds
+        Refuses parameters that do not fit the further kinds of items of units, and k.
     check_data
         Refuses data, given k and its own parameters, as it would do itself; for who wants to know before it runs.
     goal
@@ -85,6 +87,7 @@ class Method:
     purpose: str
     use: Use = "publishing"
     check: Callable[..., None] | None = None
+    check_kinds: Callable[..., None] | None = None
     check_data: Callable[..., None] | None = None
     goal: Question = "people"
     needs_events: bool = False
@@ -174,6 +177,7 @@ _ALL = (
         mosaic,
         "Which items occur, how often and with which others: exact, and of no one in particular.",
         check=check_mosaic,
+        check_kinds=check_needs,
         check_data=check_people,
         goal="words",
         items="terms",

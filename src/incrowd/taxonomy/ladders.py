@@ -1,7 +1,7 @@
 """Ladders: what lies above an item of each kind, from near to far. It follows from the item's text alone, never from other data.
 
-An address lies below its page without parameters, its site and the site's ending; a day below its week and year; a place
-below the regions around it.
+An address lies below its page without parameters, its site and, where that says what kind of site it is, the site's ending
+(``.gov``, ``.co.uk``); a day below its week and year; a place below the regions around it.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ _SECOND_LEVEL = frozenset(
         "sch",
     }
 )
+_ANYTHING = frozenset({".biz", ".com", ".info", ".net"})  # endings that say nothing of a site
 _COUNTRY = 2  # letters of the ending
 _PARTS_OF_DAY = 6  # hours
 _RANK = re.compile(r"(.*) #([0-9]{1,4})")
@@ -54,7 +55,9 @@ def way_up(kind: str, text: str) -> tuple[str, ...]:
     Examples
     --------
     >>> way_up("url", "www.homedepot.com/floors?page=2")
-    ('www.homedepot.com/floors', 'homedepot.com', '.com')
+    ('www.homedepot.com/floors', 'homedepot.com')
+    >>> way_up("url", "www.nasa.gov")
+    ('nasa.gov', '.gov')
     >>> way_up("day", "2006-03-31"), way_up("place", "US/TX/Austin")
     (('2006-W13', '2006'), ('US/TX', 'US'))
     """
@@ -66,8 +69,8 @@ def way_up_from_class(kind: str, text: str) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> way_up_from_class("url", "homedepot.com"), way_up_from_class("day", "2006-W13")
-    (('.com',), ('2006',))
+    >>> way_up_from_class("url", "nasa.gov"), way_up_from_class("day", "2006-W13")
+    (('.gov',), ('2006',))
     """
     if KINDS[kind].role == "time":
         return (text[:4],) if len(text) > len("2006") and kind in ("day", "month") else ()
@@ -80,8 +83,9 @@ def way_up_from_class(kind: str, text: str) -> tuple[str, ...]:
 def _above_address(text: str) -> tuple[str, ...]:
     page = text.partition("?")[0]
     site = _site_of(page.partition("/")[0].partition(":")[0])
-    ending = () if _NUMBERS.fullmatch(site) or "." not in site else ("." + site.partition(".")[2],)
-    return (*((page,) if page not in (text, site) else ()), site, *ending)
+    ending = "" if _NUMBERS.fullmatch(site) else "".join(site.partition(".")[1:])
+    kind = (ending,) if ending and ending not in _ANYTHING else ()
+    return (*((page,) if page not in (text, site) else ()), site, *kind)
 
 
 def _site_of(host: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from incrowd.core.ragged import count_distinct, distinct, filtered_starts, list_ids, starts_of, take_lists
 from incrowd.core.rounding import keyed_share, rounded_from
-from incrowd.core.thresholds import parse_thresholds, parse_weights
+from incrowd.core.thresholds import parse_thresholds, parse_weights, spell_thresholds, spell_weights
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Bools, Ints32, Ints64, Progress, Words64
@@ -127,7 +127,8 @@ def mosaic(
     counting = Counting(k, seed, confidence, cap, counts)
     tiles = _tiles(cover, units, transactions, taxonomy, counting, withheld)
     note = f"Joined labels with effort {chosen}: no join held back more than {held_back:,} people."
-    return replace(tiles, notes=(note,), aged=aged)
+    spelled = {"thresholds": spell_thresholds(thresholds), "weights": spell_weights(weights)}
+    return replace(tiles, notes=(note,), used={"aged": aged, **spelled})
 
 
 def check_mosaic(
@@ -153,6 +154,11 @@ def check_mosaic(
         check_least("longest", longest, 2)
     if aged is not None:
         check_least("aged", aged, 1)
+
+
+def check_needs(kinds: Sequence[str], k: int, *, thresholds: str, weights: str, **_: object) -> None:
+    """Refuse thresholds and weights that do not fit the kinds of items, or k."""
+    needs_of(kinds, k, parse_thresholds(thresholds), parse_weights(weights))
 
 
 def mosaic_rate(entries: int, *, effort: Effort | None, **_: object) -> float:

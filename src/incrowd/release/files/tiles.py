@@ -33,6 +33,7 @@ __all__ = [
     "write_tiles",
 ]
 
+KIND_ORDER = {kind: place for place, kind in enumerate((None, *KINDS))}
 _TEXTS, _FLAGS = pa.list_(pa.string()), pa.list_(pa.bool_())
 
 
@@ -71,7 +72,8 @@ class Tile(NamedTuple):
         words = self.words
         is_order = sorted(self.order) == list(range(len(words)))  # of a file that is damaged it may be none
         first = [words[place] for place in self.order] if is_order else words
-        return [*first, *(label for label in self.labels if kind_of(label[0]) is not None)]
+        others = (label for label in self.labels if kind_of(label[0]) is not None)
+        return [*first, *sorted(others, key=lambda label: KIND_ORDER[kind_of(label[0])])]
 
     @property
     def in_words(self) -> str:
