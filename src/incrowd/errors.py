@@ -25,7 +25,10 @@ __all__ = [
     "options_as_flags",
 ]
 
-_PYTHON_NAMES = {"write": "text_forms"}  # of options that are called otherwise on the command line
+_PYTHON_NAMES = {
+    "write": "text_forms",
+    "with": "with_columns",
+}  # of options that are called otherwise on the command line
 _spelling = {"flags": False}
 
 

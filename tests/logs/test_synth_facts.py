@@ -70,7 +70,11 @@ def rows(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def holders(rows):
-    """The people that each word has, and each pair of words, numbered by first appearance."""
+    return holders_of(rows)
+
+
+def holders_of(rows):
+    """Return the people that each query has, each word, and each pair of words, numbered by first appearance."""
     number = {user: place for place, user in enumerate(dict.fromkeys(row[0] for row in rows))}
     queries, words, pairs = (defaultdict(set) for _ in range(3))
     for user, query in dict.fromkeys((row[0], row[1]) for row in rows):
@@ -151,6 +155,19 @@ def test_every_measure_is_taken(measured):
 @pytest.mark.parametrize("name", REAL)
 def test_the_log_is_like_a_real_one(measured, name):
     assert REAL[name] * 0.75 <= measured[name] <= REAL[name] * 1.25
+
+
+def test_a_log_with_places_is_like_a_real_one(tmp_path):
+    write_log(tmp_path / "log.tsv", users=PEOPLE, with_columns="place")
+    rows = [line.split("\t") for line in (tmp_path / "log.tsv").read_text("ascii").split("\n")[1:-1]]
+    measured = {
+        **of_people(rows),
+        **of_repeats(rows),
+        **of_queries(rows),
+        **of_sharing(rows, *holders_of(rows)),
+    }
+    ratios = {name: measured[name] / REAL[name] for name in REAL}
+    assert {name: ratio for name, ratio in ratios.items() if not 0.75 <= ratio <= 1.25} == {}
 
 
 def test_the_page_has_these_figures(rows, measured):

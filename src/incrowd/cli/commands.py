@@ -357,6 +357,11 @@ def methods(as_json: bool) -> None:  # noqa: FBT001
     show_default=True,
     help="Users with about 318 lines each, or all users of a log: 55 on average, most of them with few.",
 )
+@click.option(
+    "--with",
+    "with_columns",
+    help="Columns beside AOL's, separated by commas: any of place, device, language and shown.",
+)
 @click.option("--out", type=FILE, required=True, help="File to write; .gz and .zst are compressed.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same bytes.")
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
@@ -366,6 +371,7 @@ def synth(
     lines: int | None,
     loans: int | None,
     people: str,
+    with_columns: str | None,
     out: Path,
     seed: int,
     force: bool,  # noqa: FBT001
@@ -373,12 +379,17 @@ def synth(
 ) -> None:
     """Write a made-up log in AOL's format, in which no person is real.
 
+    With --with it has further columns: where people are, their devices and languages, and the addresses that were shown.
+
     With --loans instead, a made-up table of people for 'incrowd generalize' and 'incrowd gateway': .csv or .parquet.
     """
     from incrowd.cli.progress import ProgressBars
+    from incrowd.errors import BadInputError
     from incrowd.logs.synth.generate import write_log
 
     if loans is not None:
+        if with_columns is not None:
+            raise BadInputError("--with is for logs, not for a table of people: drop it, or --loans")
         _write_loans(loans, users or lines, out, seed, force=force, as_json=as_json)
         return
     with ProgressBars() as progress:
@@ -389,6 +400,7 @@ def synth(
             lines=lines,
             seed=seed,
             people=people,
+            with_columns=() if with_columns is None else with_columns,
             overwrite=force,
             progress=progress.reading,
         )

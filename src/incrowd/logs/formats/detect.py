@@ -248,7 +248,7 @@ def _recognise(source: Source, form: InputForm) -> str:
         "json": looks_like_array(source.head),
         "apache": 2 * sum(map(is_access_row, lines)) > len(lines),
         # By position, only if the first line is such a row: else it may name other columns in that order.
-        "aol": not columns and (_is_aol_header(lines[0], form) or (bare and _is_aol_row(lines[0]))),
+        "aol": not columns and (_is_plain_aol_header(lines[0]) or (bare and _is_aol_row(lines[0]))),
         "excite": bare and _is_excite_row(lines[0]),
         "sogou": bare and is_sogou_row(lines[0]),
         "csv": suffix == ".csv" or (named and delimiter != "\t") or steady not in (None, "\t"),
@@ -284,11 +284,14 @@ def _head_lines(source: Source) -> list[str]:
     return lines
 
 
-def _is_aol_header(line: str, form: InputForm | None = None) -> bool:
-    """Whether a line names AOL's columns; a file with more columns, of which some are wanted, is an ordinary table."""
-    names = [name.strip().casefold() for name in line.split("\t")]
-    is_table = len(names) > max(AOL_WIDTHS)
-    return tuple(names[:3]) == _AOL_HEADER and not (is_table and form is not None and form.wanted)
+def _is_aol_header(line: str) -> bool:
+    return tuple(name.strip().casefold() for name in line.split("\t")[:3]) == _AOL_HEADER
+
+
+def _is_plain_aol_header(line: str) -> bool:
+    """Whether a line names AOL's columns, and no further ones: a file with more is read by their names."""
+    named = [name for name in line.split("\t") if name.strip()]
+    return _is_aol_header(line) and len(named) <= max(AOL_WIDTHS)
 
 
 def _is_aol_row(line: str) -> bool:

@@ -10,20 +10,26 @@ import numpy as np
 
 from incrowd.core.types import Bools, Floats, Ints64
 
-__all__ = ["Shape", "powered", "scrambled", "skewed", "some", "stream"]
+__all__ = ["Shape", "powered", "scrambled", "skewed", "some", "stream", "weighted"]
 
 Shape = int | tuple[int, ...]
 
 
-def stream(seed: int, number: int) -> np.random.Generator:
-    """Return the numbered random stream of a seed."""
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(number,))))
+def stream(seed: int, *number: int) -> np.random.Generator:
+    """Return the numbered random stream of a seed; a number may have a second part."""
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=number)))
 
 
 def skewed(rng: np.random.Generator, size: int | Ints64, *, power: int, shape: Shape | None = None) -> Ints64:
     """Draw numbers below `size`, low ones most often: the r-th has a weight near r ** (1 / power - 1), as Zipf's."""
     uniform = rng.random(np.shape(size) if shape is None else shape)
     return (size * powered(uniform, power)).astype(np.int64)
+
+
+def weighted(rng: np.random.Generator, weight: Floats, count: int) -> Ints64:
+    """Draw places in a list of weights, each as often as its weight says."""
+    reached = np.cumsum(weight) / weight.sum()
+    return np.minimum(np.searchsorted(reached, rng.random(count), side="right"), len(weight) - 1)
 
 
 def powered(base: Floats, power: int) -> Floats:

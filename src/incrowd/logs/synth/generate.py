@@ -9,9 +9,10 @@ and the text of all lines is one ``take`` of those pieces: the Arrow buffer behi
 
 from __future__ import annotations
 
+import itertools
 import os
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -23,21 +24,23 @@ from incrowd.core.atomic import atomic_write, check_free
 from incrowd.core.types import Floats, Ints64
 from incrowd.errors import BadInputError
 from incrowd.logs.synth.clicks import addresses
+from incrowd.logs.synth.columns import Further, check_columns, header
 from incrowd.logs.synth.draws import skewed, stream
 from incrowd.logs.synth.events import ACTIVITY, Events, draw_activity
 from incrowd.logs.synth.people import People
-from incrowd.logs.synth.queries import QueryMaker
+from incrowd.logs.synth.queries import Queries, QueryMaker
+from incrowd.logs.synth.results import Answers, Patterns, Shown
 from incrowd.logs.synth.stamps import Stamps
 from incrowd.logs.synth.strings import join_rows
 from incrowd.logs.synth.terms import Terms, read_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 __all__ = ["SynthSummary", "write_log"]
 
-HEADER = b"AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
 CHUNK_USERS = 256
+BLOCK_LINES = 1 << 13
 ID_STEP = 38  # AOL's numbers leave gaps: 657,426 users below 25 million
 
 
@@ -57,6 +60,7 @@ def write_log(
     lines: int | None = None,
     seed: int = 0,
     people: str = "heavy",
+    with_columns: str | Iterable[str] = (),
     overwrite: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> SynthSummary:
@@ -72,6 +76,8 @@ def write_log(
         Same seed, same text; a shorter log is a beginning of a longer one.
     people
         How active they are: ``"heavy"`` users, with about 318 lines each, or ``"all"`` of a log, where most have few.
+    with_columns
+        Columns beside AOL's: any of ``place``, ``device``, ``language`` and ``shown``, in a sequence or separated by commas.
     overwrite
         Whether a file at `path` may be replaced.
     progress
@@ -80,14 +86,15 @@ def write_log(
     wanted = _check_size(users, lines, seed)
     if people not in ACTIVITY:
         raise BadInputError(f"people must be one of {', '.join(ACTIVITY)} (got {people})")
+    columns = check_columns(with_columns)
     with _placed(Path(path), overwrite=overwrite) as file:
-        file.write(HEADER)
-        done = SynthSummary(0, 0, len(HEADER))
-        for chunk in _chunks(seed, people):
+        file.write(header(columns))
+        done = SynthSummary(0, 0, len(header(columns)))
+        for chunk in _chunks(seed, people, columns):
             left = wanted - (done.lines if users is None else done.users)
-            cut = chunk.first_rows(left) if users is None else chunk.first_users(left)
-            file.write(chunk.text[: cut.bytes])
-            done = SynthSummary(done.users + cut.users, done.lines + cut.lines, done.bytes + cut.bytes)
+            more_users, more_lines = chunk.first_lines(left) if users is None else chunk.first_users(left)
+            written = sum(file.write(text) for text in chunk.texts(more_lines))
+            done = SynthSummary(done.users + more_users, done.lines + more_lines, done.bytes + written)
             so_far = done.lines if users is None else done.users
             if progress is not None:
                 progress(so_far, wanted)
@@ -122,67 +129,95 @@ def _placed(path: Path, *, overwrite: bool) -> Iterator[IO[bytes] | Any]:
 
 @dataclass(frozen=True, eq=False)
 class _Chunk:
-    """The lines of some users: their text, where each row of it begins, and each user's first row."""
+    """The lines of some users: texts, the numbers of those that each line is joined from, and each user's first line."""
 
-    text: pa.Buffer
-    row_start: Ints64
-    user_row: Ints64
+    pieces: pa.StringArray
+    lines: Ints64
+    user_line: Ints64
 
-    def first_users(self, count: int) -> SynthSummary:
-        """Return the size of what the first users wrote."""
-        count = min(count, len(self.user_row) - 1)
-        rows = int(self.user_row[count])
-        return SynthSummary(count, rows, int(self.row_start[rows]))
+    def first_users(self, count: int) -> tuple[int, int]:
+        """Return how many of the first users there are, and their lines."""
+        count = min(count, len(self.user_line) - 1)
+        return count, int(self.user_line[count])
 
-    def first_rows(self, count: int) -> SynthSummary:
-        """Return the size of the first rows."""
-        count = min(count, int(self.user_row[-1]))
-        return SynthSummary(int(np.searchsorted(self.user_row, count)), count, int(self.row_start[count]))
+    def first_lines(self, count: int) -> tuple[int, int]:
+        """Return how many users the first lines are of, and how many lines there are."""
+        count = min(count, len(self.lines))
+        return int(np.searchsorted(self.user_line, count)), count
+
+    def texts(self, lines: int) -> Iterator[pa.Buffer]:
+        """Return the text of the first lines, block by block: so a chunk's text is never in memory as a whole."""
+        for start in range(0, lines, BLOCK_LINES):
+            joined = join_rows(self.pieces, self.lines[start : min(start + BLOCK_LINES, lines)])
+            _, offsets, data = joined.buffers()
+            yield data[: int(np.frombuffer(offsets, dtype=np.int32)[len(joined)])]
 
 
-def _chunks(seed: int, people: str) -> Iterator[_Chunk]:
+def _chunks(seed: int, people: str, columns: tuple[str, ...]) -> Iterator[_Chunk]:
     terms = read_terms()
-    maker = _Maker(terms, QueryMaker(terms, stream(seed, 0)), Stamps.make(), ACTIVITY[people])
-    number = 0
-    while True:
-        yield maker.chunk(stream(seed, number + 1), first_id=number * CHUNK_USERS * ID_STEP + 1)
-        number += 1
+    stamps = Stamps.make(goes_on=bool(columns))
+    maker = _Maker(terms, QueryMaker(terms, stream(seed, 0)), stamps, ACTIVITY[people], columns)
+    for number in itertools.count():
+        further = Further(terms, CHUNK_USERS, seed, number + 1)
+        yield maker.chunk(stream(seed, number + 1), further, first_id=number * CHUNK_USERS * ID_STEP + 1)
 
 
 @dataclass(frozen=True, eq=False)
 class _Maker:
-    """What all chunks share: terms, queries, the texts of times and ranks, and how active people are."""
+    """What all chunks share: terms, queries, the texts of times and ranks, how active people are, and further columns."""
 
     terms: Terms
     queries: QueryMaker
     stamps: Stamps
     activity: Floats
+    columns: tuple[str, ...]
 
     @cached_property
     def pieces(self) -> pa.StringArray:
         return pa.array(self.terms.pieces, pa.string())
 
-    def chunk(self, rng: np.random.Generator, *, first_id: int) -> _Chunk:
+    @cached_property
+    def patterns(self) -> Patterns:
+        return Patterns.of(self.terms)
+
+    def chunk(self, rng: np.random.Generator, further: Further, *, first_id: int) -> _Chunk:
         """Make the lines of `CHUNK_USERS` users."""
         person = np.repeat(np.arange(CHUNK_USERS), draw_activity(rng, self.activity, CHUNK_USERS))
         events = Events.draw(rng, person)
         people = People.draw(self.terms, rng, CHUNK_USERS)
+        if "place" in self.columns:
+            people = replace(people, places=further.homes.named(self.terms, people.places[:, 0]))
         queries = self.queries.draw(rng, person[events.fresh], people)
         rank = events.ranks(rng, queries.known[events.query])
-        clicked = np.flatnonzero(rank)
         pieces = pa.concat_arrays([self.pieces, pa.array(queries.extra, pa.string())])
         ids = first_id + np.arange(CHUNK_USERS) * ID_STEP + skewed(rng, ID_STEP, power=1, shape=CHUNK_USERS)
+        clicked, shown = self._clicks(further, pieces, queries, events, rank)
+        time = events.times(rng)
+        fields = further.fields(self.columns, person, time, shown)
         parts = [
             self.stamps.pieces,
             pa.array([f"{number}\t" for number in ids.tolist()], pa.string()),
             join_rows(pieces, queries.pieces),
-            addresses(self.terms, pieces, queries, events.query[clicked], rank[clicked]),
+            clicked,
+            *(field.texts for field in fields),
         ]
         start = np.cumsum([len(part) for part in parts])
         address = np.zeros(len(rank), dtype=np.int64)
-        address[clicked] = start[2] + np.arange(len(clicked))
-        time = self.stamps.of_time(events.times(rng))
-        fields = [start[0] + person, start[1] + events.query, *time, *self.stamps.of_rank(rank, address)]
-        lines = join_rows(pa.concat_arrays(parts), np.stack(fields, axis=1))
-        bounds = np.frombuffer(lines.buffers()[1], dtype=np.int32).astype(np.int64)
-        return _Chunk(lines.buffers()[2], bounds, np.searchsorted(person, np.arange(CHUNK_USERS + 1)))
+        address[rank > 0] = start[2] + np.arange(len(clicked))
+        columns = [start[0] + person, start[1] + events.query, *self.stamps.of_time(time)]
+        columns += self.stamps.of_rank(rank, address)
+        columns += [before + field.which for before, field in zip(start[3:-1], fields, strict=True)]
+        if fields:
+            columns.append(self.stamps.ends(len(rank)))
+        first_line = np.searchsorted(person, np.arange(CHUNK_USERS + 1))
+        return _Chunk(pa.concat_arrays(parts), np.stack(columns, axis=1), first_line)
+
+    def _clicks(
+        self, further: Further, pieces: pa.StringArray, queries: Queries, events: Events, rank: Ints64
+    ) -> tuple[pa.StringArray, Shown | None]:
+        """Return the addresses that are clicked, and what is shown if the log has that column."""
+        if "shown" not in self.columns:
+            clicked = np.flatnonzero(rank)
+            return addresses(self.terms, pieces, queries, events.query[clicked], rank[clicked]), None
+        shown = Answers(self.patterns, queries, further.rng("shown")).show(events.person, events.query, rank)
+        return shown.clicked, shown

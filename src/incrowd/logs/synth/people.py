@@ -14,11 +14,13 @@ __all__ = [
     "FAMILIES",
     "INTERESTS",
     "TOPICS",
+    "TOWNS",
     "People",
     "draw_places",
     "draw_surnames",
     "draw_terms",
     "draw_things",
+    "name_parts",
     "states_of",
 ]
 
@@ -39,15 +41,15 @@ class People:
         Their interests, the strongest first: a topic, and a thing and another noun of it.
     surnames
         The numbers of the families that they know.
-    home
-        The number of the place that they live in.
+    places
+        The numbers of the places that they have to do with, and search for most: one or more.
     """
 
     topics: Ints64
     things: Ints64
     nouns: Ints64
     surnames: Ints64
-    home: Ints64
+    places: Ints64
 
     @classmethod
     def draw(cls, terms: Terms, rng: np.random.Generator, count: int) -> People:
@@ -56,9 +58,8 @@ class People:
         topics = few[:, np.arange(INTERESTS) % TOPICS]
         things = draw_things(terms, rng, topics)
         nouns = draw_terms(terms, rng, "nouns", topics, power=2)
-        return cls(
-            topics, things, nouns, draw_surnames(rng, (count, FAMILIES)), draw_places(terms, rng, count)
-        )
+        surnames = draw_surnames(rng, (count, FAMILIES))
+        return cls(topics, things, nouns, surnames, draw_places(terms, rng, count)[:, None])
 
 
 def draw_terms(terms: Terms, rng: np.random.Generator, name: str, topic: Ints64, *, power: int) -> Ints64:
@@ -86,6 +87,13 @@ def draw_places(terms: Terms, rng: np.random.Generator, count: int) -> Ints64:
     city = skewed(rng, cities, power=1, shape=count)
     town = cities + skewed(rng, TOWNS, power=2, shape=count)
     return np.where(some(rng, CITY, count), city, town)
+
+
+def name_parts(terms: Terms, number: Ints64, *lists: str) -> list[Ints64]:
+    """Return the pieces of made-up names, one of each list; different numbers have different ones."""
+    sizes = [terms.count(name) for name in lists]
+    digits = np.unravel_index(number * 1_000_003 % int(np.prod(sizes)), sizes)
+    return [terms.first(name) + digit for name, digit in zip(lists, digits, strict=True)]
 
 
 def states_of(terms: Terms, place: Ints64) -> Ints64:

@@ -17,6 +17,7 @@ from incrowd.logs.synth.people import (
     draw_surnames,
     draw_terms,
     draw_things,
+    name_parts,
     states_of,
 )
 from incrowd.logs.synth.terms import NOTHING, Terms
@@ -62,7 +63,7 @@ class Slots:
         self.terms, self.rng, self.person, self.people = terms, rng, person, people
         self.topic, self.interest, self.thing, self.plural = self._things(own_topic)
         away = draw_places(terms, rng, len(person))
-        self.place = np.where(some(rng, AT_HOME, len(person)), people.home[person], away)
+        self.place = np.where(some(rng, AT_HOME, len(person)), self._own_places(), away)
         self.kinds: dict[str, Callable[[Ints64], Ints64]] = {
             "thing": self._thing, "noun": self._noun, "brand": self._brand, "last": self._surname,
             "adj": self._either("adjectives"), "aspect": self._either("aspects"),
@@ -73,6 +74,12 @@ class Slots:
             "code": self._parts("letters", "number"), "zip": self._parts("three", "two"),
             "phone": self._parts("three", "555", "two"),
         }  # fmt: skip
+
+    def _own_places(self) -> Ints64:
+        """Return a place for each query that its person has to do with, each of theirs equally often."""
+        which = self.people.places.shape[1] * scrambled(np.arange(len(self.person)), salt=6)
+        own: Ints64 = self.people.places[self.person, which.astype(np.int64)]
+        return own
 
     def draw(self, kind: str, row: Ints64) -> Ints64:
         """Draw the pieces of a kind of slot for some queries."""
@@ -158,10 +165,7 @@ class Slots:
         return lambda row: self.terms.first(name) + states_of(self.terms, self.place[row])
 
     def _composed(self, number: Ints64, *lists: str) -> Ints64:
-        """Return the pieces of made-up names; different numbers have different ones."""
-        sizes = [self.terms.count(name) for name in lists]
-        digits = np.unravel_index(number * 1_000_003 % int(np.prod(sizes)), sizes)
-        return _rows(*(self.terms.first(name) + digit for name, digit in zip(lists, digits, strict=True)))
+        return _rows(*name_parts(self.terms, number, *lists))
 
 
 def _rows(*columns: Ints64) -> Ints64:

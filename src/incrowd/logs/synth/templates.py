@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.core.types import Bools, Floats, Ints32, Ints64
+from incrowd.logs.synth.draws import weighted
 from incrowd.logs.synth.terms import NOTHING, Terms
 
 __all__ = ["KINDS", "SLOTS", "Templates"]
@@ -82,8 +83,7 @@ class Templates:
         """Draw templates that have not too many slots."""
         slots = ((self.kind > 0) | (self.words != NOTHING)).sum(axis=1)
         weight = np.where(slots <= most_slots, self.weight, 0)
-        reached = np.cumsum(weight) / weight.sum()
-        return np.minimum(np.searchsorted(reached, rng.random(count), side="right"), len(weight) - 1)
+        return weighted(rng, weight, count)
 
 
 def _topic(terms: Terms, kinds: set[str]) -> int:
