@@ -149,3 +149,27 @@ def test_what_the_driver_cannot_hold_is_refused_before_it_comes_there(tmp_path, 
         "give memory='1.1GB', or fewer records"
     )
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("unit", ["query", "user"])
+def test_items_of_further_kinds(tmp_path, unit):
+    """Clicks, shown addresses, times and places: the same tiles in the same columns, thresholds and all."""
+    path = tmp_path / "log.tsv"
+    write_log(path, lines=900, seed=4, people="all", with_columns="place,device,language,shown")
+    header, *lines = path.read_text(encoding="utf-8").splitlines()
+    rows = [f"u{place % 40}\t" + line.partition("\t")[2] for place, line in enumerate(lines)]
+    path.write_text("\n".join([header, *rows, *rows[:200]]) + "\n", encoding="utf-8")
+    found, _ = on_both(
+        path,
+        tmp_path,
+        method="mosaic",
+        k=3,
+        unit=unit,
+        kinds="url,shown,hour,day,week,month,place,device,language",
+        seed=5,
+        private_map="map",
+        parameters={"thresholds": "place=4"},
+    )
+    assert found["claim"]["holds"]
+    assert is_proven(tmp_path, path)

@@ -19,6 +19,7 @@ from incrowd.core.kinds import text_of
 from incrowd.errors import BadInputError
 from incrowd.methods.registry import GOALS
 from incrowd.release.files.records import class_name, shown
+from incrowd.release.files.telling import telling_tiles
 from incrowd.release.files.tiles import TileManifest, read_tiles
 from incrowd.release.tiles import TileRelease
 from incrowd.report.bound import bound_line
@@ -174,15 +175,19 @@ def _tiles_table(directory: Path, wanted: str | None = None, top: int = LISTED) 
     """Return the tiles that most people hold, or those with a word."""
     tiles = read_tiles(directory)
     found = [tile for tile in tiles if wanted is None or wanted in {text_of(text) for text, _ in tile.labels}]
-    if wanted is None:  # single items are the rest
-        found = [tile for tile in tiles if len(tile.labels) > 1] or tiles
     largest = sorted(found, key=lambda tile: (-tile.people * len(tile.labels), tile.labels))
-    about = f"with {visible(wanted)}" if wanted else "of several labels that most people hold"
+    about = f"those with {visible(wanted)}" if wanted else "those that most people hold"
+    telling = [one.tile for one in telling_tiles(tiles, top)] if wanted is None else []
+    if telling:
+        largest, about = (
+            telling,
+            "the most telling: large, held by many, most of what their labels are held for",
+        )
     table = Table(
         box=None,
         pad_edge=False,
         min_width=64,
-        title=f"Of {len(found):,} tiles, those {about}",
+        title=f"Of {len(found):,} tiles, {about}",
         title_justify="left",
     )
     table.add_column("people", justify="right", style="bold")

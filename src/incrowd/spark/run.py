@@ -201,6 +201,7 @@ def _placed(job: Job, work: Work, clock: Clock, reading: Reading) -> Placed:
         knowledge,
         bags=not job.options.sets,
         places=job.method.uses_places,
+        kinds=job.kinds,
     )
     if job.method.name in ON_DRIVER:
         _check_driver(job, gathered)

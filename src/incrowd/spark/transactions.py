@@ -5,7 +5,7 @@ What comes to the driver is the vocabulary, which is attached to the taxonomy, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,9 +21,11 @@ from incrowd.core.claims import PARTS
 from incrowd.core.ragged import list_ids, starts_of
 from incrowd.core.transactions import Transactions
 from incrowd.logs.items import WORD_ITEMS, Lookup, lookup_of, named_by_kind, words_of
+from incrowd.logs.kinds import check_kinds, lookup_with_kinds
 from incrowd.logs.tokens import places_within
 from incrowd.logs.units import Part, Unit
 from incrowd.logs.weeks import WEEK
+from incrowd.spark.kinds import typed_words
 from incrowd.spark.reading.read import Reading
 from incrowd.spark.work import Work
 from incrowd.taxonomy import Attached, Taxonomy
@@ -103,10 +105,12 @@ def gather(
     *,
     bags: bool,
     places: bool = False,
+    kinds: Sequence[str] = (),
 ) -> Gathered:
     """Build bags of named items from what was read; the parameters are those of :meth:`incrowd.logs.Log.transactions`."""
     first = [f.min("place").alias("place")] if places and items in WORD_ITEMS else []
     name, counts, span = reading.name_of_unit(unit), dict[str, int](), None
+    check_kinds(kinds, unit, reading.roles, has_times=reading.has_times)
     if reading.is_baskets:
         units, records = _baskets(reading), reading.rows
         words = reading.good.select(f.col("unit").alias("key"), f.col("query").alias("text"))
@@ -116,8 +120,11 @@ def gather(
         counts["queries"], records = queries.count(), units.count()
         span = _settle_times(work, events, units) if reading.has_times else None
         words = queries.mapInArrow(partial(_words, items=items), "key string, text string, place int")
+        words = words.union(typed_words(reading, events, kinds)) if kinds else words
     pairs = work.settle(words.groupBy("key", "text").agg(f.count("*").alias("times"), *first), "pairs")
-    meanings = work.settle(_meanings(work, pairs, lookup_of(items, knowledge)), "meanings")
+    lookup = lookup_of(items, knowledge)
+    lookup = lookup_with_kinds(lookup) if kinds else lookup
+    meanings = work.settle(_meanings(work, pairs, lookup), "meanings")
     counts |= _count_kinds(meanings)
     named = pairs.join(meanings.select("text", "name").where(f.col("name").isNotNull()), "text")
     times = f.sum("times") if bags else f.lit(1)

@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 from incrowd.logs.files import short_names
 from incrowd.logs.form import InputForm
 from incrowd.logs.input import Input, check_has_rows
-from incrowd.spark.reading.events import parse
+from incrowd.spark.reading.events import events_with, parse
 from incrowd.spark.reading.lines import read_lines, whole_files
 from incrowd.spark.reading.survey import Survey, survey
 from incrowd.spark.reading.tables import is_parquet, read_tables
@@ -68,13 +68,16 @@ def read(work: Work, sources: Sequence[str], form: InputForm, *, keep_rejected: 
     if len(found.plans) > len(found.files) and any(plan.layout.quoted for plan in found.plans.values()):
         with whole_files(work.spark):
             lines = read_lines(work.spark, sources)
-            return _parsed(work, name, lines, look(lines), keep_rejected=keep_rejected)
-    return _parsed(work, name, lines, found, keep_rejected=keep_rejected)
+            return _parsed(work, name, lines, look(lines), form, keep_rejected=keep_rejected)
+    return _parsed(work, name, lines, found, form, keep_rejected=keep_rejected)
 
 
-def _parsed(work: Work, name: str, lines: DataFrame, found: Survey, *, keep_rejected: bool) -> Reading:
+def _parsed(
+    work: Work, name: str, lines: DataFrame, found: Survey, form: InputForm, *, keep_rejected: bool
+) -> Reading:
     plans = work.spark.sparkContext.broadcast(found.plans)
-    return _counted(work, name, found, parse(lines, plans, keep_rejected=keep_rejected))
+    rows = parse(lines, plans, columns=events_with(form), keep_rejected=keep_rejected)
+    return _counted(work, name, found, rows)
 
 
 def _counted(work: Work, name: str, found: Survey, parsed: DataFrame) -> Reading:
@@ -98,4 +101,5 @@ def _counted(work: Work, name: str, found: Survey, parsed: DataFrame) -> Reading
         found=found,
         parsed=rows,
         has_clicks=any(row["clicked"] for row in sums),
+        roles=found.roles,
     )

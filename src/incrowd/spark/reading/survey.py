@@ -43,7 +43,7 @@ class Plan(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """What was found: the files in order, their common format, sums, and a plan for each block."""
+    """What was found: the files in order, their common format, sums, a plan for each block, and the roles of the columns."""
 
     files: tuple[str, ...]
     format: str
@@ -52,6 +52,7 @@ class Survey(NamedTuple):
     records: int
     bad_bytes: int
     plans: Mapping[Place, Plan]
+    roles: tuple[str, ...] = ()
 
 
 def survey(lines: DataFrame, *, source: str, form: InputForm) -> Survey:
@@ -78,7 +79,8 @@ def survey(lines: DataFrame, *, source: str, form: InputForm) -> Survey:
         done.update({file: one["lines"], "records": one["records"]})
     total = sum(one["lines"] for one in found), sum(one["records"] for one in found)
     bad_bytes = _count_bad_bytes(found)
-    return Survey(files, formats.pop(), times.pop() is not None, *total, bad_bytes, plans)
+    roles = tuple(layouts[files[0]].columns)
+    return Survey(files, formats.pop(), times.pop() is not None, *total, bad_bytes, plans, roles)
 
 
 def _count_bad_bytes(found: Sequence[Row]) -> int:

@@ -20,7 +20,7 @@ from incrowd.logs.formats.source import PARQUET_MAGIC
 from incrowd.logs.formats.time_styles import choose_times, undecided
 from incrowd.logs.formats.times import Times
 from incrowd.logs.rejects import Rejects
-from incrowd.spark.reading.events import EVENTS, event_batches
+from incrowd.spark.reading.events import event_batches, events_with
 from incrowd.spark.reading.survey import Survey
 
 __all__ = ["is_parquet", "read_tables"]
@@ -50,7 +50,7 @@ def read_tables(
         raise BadInputError(
             f"{name} cannot be read as Parquet: give whole files that all have the same columns"
         ) from None
-    places = find_columns(table.columns, form.columns, file=name)
+    places = find_columns(table.columns, form.columns, file=name, wanted=form.wanted)
     names = {role: table.columns[place] for role, place in places.items()}
     times = _times(table, names, name, form)
     counted = table.groupBy(f.col("_metadata.file_path").alias("file")).count().collect()
@@ -59,10 +59,11 @@ def read_tables(
     numbered = _wanted(table, names).select(
         "*", f.col("_metadata.file_path").alias(FILE), f.col("_metadata.row_index").alias(NUMBER)
     )
-    parsed = partial(_parsed, names=names, files=files, times=times, keep_text=keep_rejected)
-    rows = numbered.mapInArrow(parsed, EVENTS)
+    columns = events_with(form)
+    parsed = partial(_parsed, names=names, files=files, times=times, keep_text=keep_rejected, columns=columns)
+    rows = numbered.mapInArrow(parsed, columns)
     total = sum(sizes.values())
-    return Survey(files, "parquet", "time" in names, total, total, 0, {}), rows
+    return Survey(files, "parquet", "time" in names, total, total, 0, {}, tuple(names)), rows
 
 
 def _times(table: DataFrame, names: Mapping[str, str], name: str, form: InputForm) -> Times:
@@ -99,6 +100,7 @@ def _parsed(
     files: tuple[str, ...],
     times: Times,
     keep_text: bool,
+    columns: str,
 ) -> Iterator[pa.RecordBatch]:
     numbers = {file: number for number, file in enumerate(files)}
     rejects = Rejects(keep_text=keep_text)
@@ -107,4 +109,4 @@ def _parsed(
             part = batch.filter(pc.equal(batch.column(FILE), file))
             lines = np.array(part.column(NUMBER)) + 1
             rows = rows_of(_named(part, names), names, lines)
-            yield from event_batches([rows], rejects, numbers[file], times)
+            yield from event_batches([rows], rejects, numbers[file], times, columns)
