@@ -18,7 +18,7 @@ from incrowd.core.claims import PARTS, plural_of
 from incrowd.errors import BadInputError
 from incrowd.methods.registry import GOALS
 from incrowd.release.files.records import class_name, shown
-from incrowd.release.files.tiles import TileManifest
+from incrowd.release.files.tiles import TileManifest, open_tiles
 from incrowd.release.tiles import TileRelease
 from incrowd.report.bound import bound_line
 from incrowd.report.console import plain_console
@@ -171,16 +171,13 @@ def show_tiles(
 
 def _tiles_table(directory: Path, wanted: str | None = None, top: int = LISTED) -> Table:
     """Return the tiles that most people hold, or those with a word."""
-    try:
-        rows = pq.read_table(directory / "tiles.parquet").to_pylist()
-    except (OSError, pa.ArrowException):
-        raise BadInputError(
-            f"{directory}: tiles.parquet is missing or damaged; see 'incrowd audit'"
-        ) from None
-    found = [row for row in rows if wanted is None or wanted in row["items"]]
+    tiles = open_tiles(directory)
+    found = [tile for tile in tiles if wanted is None or wanted in (text for text, _ in tile.labels)]
     if wanted is None:  # single items are the rest
-        found = [row for row in rows if len(row["items"]) > 1] or rows
-    largest = sorted(found, key=lambda row: (-row["people"] * len(row["items"]), row["items"]))
+        found = [tile for tile in tiles if len(tile.labels) > 1] or tiles
+    largest = sorted(
+        found, key=lambda tile: (-tile.people * len(tile.labels), [text for text, _ in tile.labels])
+    )
     about = f"with {visible(wanted)}" if wanted else "of several labels that most people hold"
     table = Table(
         box=None,
@@ -192,12 +189,9 @@ def _tiles_table(directory: Path, wanted: str | None = None, top: int = LISTED) 
     table.add_column("people", justify="right", style="bold")
     table.add_column("units", justify="right")
     table.add_column("tile")
-    for row in largest[:top]:
-        labels = list(zip(row["items"], row["exact"], strict=True))
-        plain = list(range(len(labels)))
-        order = row["order"] if sorted(row["order"]) == plain else plain
-        words = ", ".join(shown(labels[place]) for place in order)
-        table.add_row(f"{row['people']:,}", f"{row['units']:,}", Text(visible(words)))
+    for tile in largest[:top]:
+        words = ", ".join(map(shown, tile.in_order))
+        table.add_row(f"{tile.people:,}", f"{tile.units:,}", Text(visible(words)))
     return table
 
 
