@@ -5,12 +5,10 @@ units that are published with x, and for each published node v above it the unit
 How often two items are together is estimated as :mod:`incrowd.metrics.together` says: from whole records, or from pieces of units that are together
 as often as by chance. Nothing published says when: an analyst spreads n'(x) evenly over the weeks of the log.
 
-The analyst is assumed to know N, the number of all units, where chance is reckoned with: tiles and lists do not say it.
+The analyst is assumed to know N, the number of all units, where chance is reckoned with: tiles say two digits of it, lists nothing.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -30,14 +28,13 @@ from incrowd.metrics.published import (
     sets_of_classes,
 )
 from incrowd.metrics.together import Counts, FromPieces, FromRecords, OfOriginals, estimated_units
+from incrowd.metrics.top_pairs import Pairs, first_of, top_pairs
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["Use", "use_of_classes", "use_of_tiles"]
 
 MOST_FREQUENT = 1_000
 TREND_ITEMS = 100
-FIRST_ITEMS = 256
-DIGITS = 6  # counts that differ in later ones are equal: they were rounded on the way
 
 
 class Use(msgspec.Struct, frozen=True):
@@ -69,14 +66,6 @@ class Use(msgspec.Struct, frozen=True):
     links_kept: float | None
     trend_error: float | None
     clicks_recall: float | None
-
-
-class Pairs(NamedTuple):
-    """Pairs of leaves, and in how many units each is."""
-
-    first: Ints64
-    second: Ints64
-    units: Floats
 
 
 def use_of_classes(data: Transactions, tree: Taxonomy, classes: Classes) -> Use:
@@ -118,8 +107,8 @@ def _leaf_ranks(data: Transactions, tree: Taxonomy) -> Ints32:
 def _measured(data: Transactions, leaf: Ints32, read: Counts, kept: Kept | None) -> Use:
     """Hold what an analyst counts against what there is."""
     own = OfOriginals(ExactSets(data.indptr, leaf, np.ones(len(data), np.int64)), len(read.units))
-    top = _first(own.units, MOST_FREQUENT)
-    frequent, guessed = _top_pairs(own), _top_pairs(read)
+    top = first_of(own.units, MOST_FREQUENT)
+    frequent, guessed = top_pairs(own, MOST_FREQUENT), top_pairs(read, MOST_FREQUENT)
     found = set(zip(guessed.first.tolist(), guessed.second.tolist(), strict=True))
     pairs = list(zip(frequent.first.tolist(), frequent.second.tolist(), strict=True))
     lengths = own.sets.sizes
@@ -144,43 +133,6 @@ def _error(counted: Floats, estimated: Floats) -> float:
     larger = np.maximum(counted, estimated)
     off = np.divide(np.abs(counted - estimated), larger, out=np.zeros_like(larger), where=larger > 0)
     return float(off.mean()) if off.size else 0.0
-
-
-def _first(numbers: Floats, most: int) -> Ints64:
-    """Return the places of the largest numbers, ties by place; zeros are left out."""
-    order = np.argsort(-numbers, kind="stable")[:most]
-    return order[numbers[order] > 0]
-
-
-def _top_pairs(counts: Counts) -> Pairs:
-    """Return the 1,000 pairs that most units have, by count, then by place.
-
-    The pairs of some items show what a pair must have at least. Items whose pairs cannot have that are not looked at.
-    """
-    most = counts.most
-    most[counts.units > 0] += (
-        0.1**DIGITS
-    )  # what was rounded on the way must not put a leaf below its own pairs
-    number, last = FIRST_ITEMS, 0.0
-    while True:
-        found = _pairs_among(_first(most, number), counts, least=last)
-        last = float(found.units[-1]) if len(found.units) == MOST_FREQUENT else 0.0
-        able = int(np.count_nonzero(most[most > 0] >= last))
-        if number >= min(able, counts.most_items):
-            return found
-        number = min(2 * number, able, counts.most_items)
-
-
-def _pairs_among(items: Ints64, counts: Counts, *, least: float) -> Pairs:
-    """Return the 1,000 pairs of some leaves that most units have, at least so many."""
-    items = np.sort(items)
-    matrix = counts.together(items).ravel()
-    place = np.flatnonzero(matrix > max(least - 0.1**DIGITS, 0))
-    place = place[place // max(len(items), 1) < place % max(len(items), 1)]  # above the diagonal
-    found = np.round(matrix[place], DIGITS)
-    order = _first(found, MOST_FREQUENT)
-    first, second = np.divmod(place[order], max(len(items), 1))
-    return Pairs(items[first], items[second], found[order])
 
 
 def _estimates_of(pairs: Pairs, read: Counts) -> Floats:
