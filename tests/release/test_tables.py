@@ -207,6 +207,24 @@ def test_tables_are_what_a_naive_recount_finds(made):
         check_trends(rows["trends"], tiles, counting, top)
 
 
+@settings(max_examples=100, deadline=None)
+@given(some_tiles(), st.integers(1, 3))
+def test_pairs_without_a_common_tile_are_found_behind_any_number_of_those_with_one(made, most):
+    tiles, counting, _ = made
+    sets = TileSets.of(tiles, counting)
+    units = {label: units_of(with_all(tiles, label)) for label in sets.labels}
+    for kind in ("item", "url"):
+        ends = sets.of_kind("item"), sets.of_kind(kind)
+        first, second = pairs_module.without_joined(sets, *ends, pairs_module.joined_pairs(sets), most)
+        found = [(sets.labels[a], sets.labels[b]) for a, b in zip(first, second, strict=True)]
+        words, others = ([sets.labels[place] for place in np.flatnonzero(end)] for end in ends)
+        every = combinations(words, 2) if kind == "item" else product(words, others)
+        apart = [pair for pair in every if not with_all(tiles, *pair)]
+        assert {frozenset(pair) for pair in found} <= {frozenset(pair) for pair in apart}
+        largest = sorted((units[a] * units[b] for a, b in apart), reverse=True)[:most]
+        assert [units[a] * units[b] for a, b in found] == largest
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.integers(1, 9), min_size=1, max_size=9),
@@ -350,6 +368,10 @@ def test_force_replaces_tables_and_nothing_else(made, tmp_path):
     found.write(tmp_path / "tables")
     assert is_tables(tmp_path / "tables")
     found.write(tmp_path / "tables", force=True)
+    for stranger in (tmp_path / "tables/mine.csv", tmp_path / "tables/mine"):
+        stranger.mkdir()
+        assert not is_tables(tmp_path / "tables")
+        stranger.rmdir()
     (tmp_path / "tables/notes.txt").write_text("mine")
     with pytest.raises(BadInputError, match="was not written by incrowd"):
         found.write(tmp_path / "tables", force=True)
