@@ -171,10 +171,15 @@ def check_trends(rows, tiles, counting, top):
             for tile in with_all(tiles, label)
             if any(kind_of(one) == "week" for one, _ in tile.labels)
         )
-        apart = joint if counting.unit == "user" else told
-        rest = units_of(with_all(tiles, label)) - apart, units_of(with_all(tiles, week)) - joint
-        among = total - (0 if counting.unit == "user" else told)
-        check_row(row, tiles, counting, (label, week), naive_estimate(joint, *rest, among, counting.step))
+        left = units_of(with_all(tiles, week)) - joint
+        rest, among, step = units_of(with_all(tiles, label)) - joint, total, counting.step
+        if counting.unit != "user":
+            rest = units_of(with_all(tiles, label)) - told
+            among = sum(
+                units_of(with_all(tiles, one)) - units_of(with_all(tiles, one, label)) for one in weeks
+            )
+            step = 0
+        check_row(row, tiles, counting, (label, week), naive_estimate(joint, rest, left, among, step))
         assert row["kind"] == "week"
     joined = {
         (*word, text_of(week[0])) for word, week in product(words, weeks) if with_all(tiles, word, week)
@@ -245,6 +250,23 @@ def test_the_largest_products(one, other, most, same):
     assert len(set(found)) == len(found) == min(most, len(places))
     best = sorted((one[i] * other[j] for i, j in places), reverse=True)[:most]
     assert sorted((one[i] * other[j] for i, j in found), reverse=True) == best
+
+
+def test_the_estimates_of_all_weeks_make_up_an_item():
+    """Sessions are of one week: what a tile says is kept, and the rest is spread as the weeks are."""
+    weeks = [(typed("week", f"2006-W{week}"), True) for week in (10, 11, 12)]
+    tiles = [Tile((week,), 50 * n, 100 * n) for n, week in enumerate(weeks, 1)]
+    tiles += [Tile((("wine", True),), 40, 60), Tile((weeks[0], ("wine", True)), 20, 30)]
+    sets = TileSets.of(
+        sorted(Tile(tuple(sorted(tile.labels)), *tile[1:]) for tile in tiles),
+        Counting(5_000, "session:1800", 5, 3, is_rounded=False, one_each=False),
+    )
+    rows = tables_of_tiles(sets, 10)["trends"].to_pylist()
+    assert [(row["period"], row["joint"], row["estimate"]) for row in rows] == [
+        ("2006-W10", 30, 40),
+        ("2006-W11", 0, 20),
+        ("2006-W12", 0, 30),
+    ]
 
 
 def test_pairs_are_counted_in_parts(monkeypatch):

@@ -27,7 +27,7 @@ COLUMNS = {
     "occurrences": "How often all these records say it, copies counted.",
     "joint": "Units with a tile that holds both: they are together for certain (each person at most `cap` times a tile).",
     "estimate": "Estimated units that have both: `joint` and what chance adds among the other units of the two.",
-    "error": "The standard error of `estimate` if nothing but chance brings the others together; it is larger where that is not so.",
+    "error": "The standard error of `estimate` if nothing but chance brings the others together; the estimate may be further off where that is not so.",
     "lower": "At least so many units have it (or both), for certain.",
     "upper": "At most so many units have it (or both), for certain; the number of all units, rounded up, where `cap` hides how many.",
     "people_low": "At least so many people have it (or both in one unit), for certain. Exact where it equals `people_high`.",

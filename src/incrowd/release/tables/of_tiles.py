@@ -154,20 +154,19 @@ def _trends(sets: TileSets, joined: Joined, kinds: list[str], top: int) -> Itera
 
 
 def _trend(sets: TileSets, kind: str, item: Ints64, period: Ints64, joined: Joined) -> pa.Table:
-    """Return items by period, with estimates for the units of an item whose tile does not say when.
-
-    A unit of one period that says another one is not of this one: only those are spread that say none.
-    """
-    units = sets.label_units
-    dated = np.zeros(len(sets), np.bool_)
-    dated[sets.tile[sets.of_kind(kind)[sets.label]]] = True
-    told = (
-        sets.summed(sets.units * dated)[item] if _has_one_period(sets.counting.unit, kind) else joined.units
-    )
-    among = sets.total - told if _has_one_period(sets.counting.unit, kind) else sets.total
-    found = estimated(
-        joined.units, (units[item] - told, units[period] - joined.units), among, sets.counting.step
-    )
+    """Return items by period, with estimates for the units of an item whose tile does not say when."""
+    units, is_period = sets.label_units, sets.of_kind(kind)
+    left = units[period] - joined.units
+    if _has_one_period(sets.counting.unit, kind):
+        # A unit that says another period is not of this one; the others are spread as what is left of all periods is.
+        dated = np.zeros(len(sets), np.bool_)
+        dated[sets.tile[is_period[sets.label]]] = True
+        rest = units[item] - sets.summed(sets.units * dated)[item]
+        of_item = np.bincount(item, joined.units, len(units)).astype(np.int64)
+        found = estimated(joined.units, (rest, left), units[is_period].sum() - of_item[item], 0)
+    else:
+        rest = units[item] - joined.units
+        found = estimated(joined.units, (rest, left), sets.total, sets.counting.step)
     order = np.lexsort((period, item, -units[item]))
     estimates = Estimates(*(column[order] for column in found))
     listed = Listed(item[order], period[order], joined.chosen(order), estimates)
