@@ -18,6 +18,7 @@ The verbs:
     anonymize   data -> Release or TileRelease    (goal="words", "queries" or "people"; or method=...)
     audit       the directory of a release -> Audit
     compare     data, methods=[...], k=[...] -> Comparison: a table, a page of charts
+    tables      the directory of a release -> Tables: items, pairs, trends, for analysts
     generalize  a query, a table of people -> Decision: what may be sent in its place
 
 The nouns:
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from incrowd.methods.registry import METHODS
     from incrowd.metrics import Losses
     from incrowd.release.model import Release
+    from incrowd.release.tables.made import tables
     from incrowd.release.tiles import TileRelease
     from incrowd.taxonomy import Taxonomy, balanced, read_taxonomy, wordnet
     from incrowd.version import __version__
@@ -82,6 +84,7 @@ if TYPE_CHECKING:
         "read_baskets",
         "read_log",
         "read_taxonomy",
+        "tables",
         "wordnet",
     ]
 
@@ -110,6 +113,7 @@ _HOME = {
     "read_baskets": "logs",
     "read_log": "logs",
     "read_taxonomy": "taxonomy",
+    "tables": "release.tables.made",
     "wordnet": "taxonomy",
 }
 

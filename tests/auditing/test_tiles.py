@@ -105,7 +105,9 @@ def derive(path: Path, tiles: list[Tile], **parameters) -> None:
     said = msgspec.json.decode((path / "manifest.json").read_bytes(), type=TileManifest)
     settings = read_settings("mosaic", {**said.parameters, "seed": 0, **parameters})
     write_tiles(path / "tiles.parquet", tiles)
-    manifest = tile_manifest(settings, said.claim.claim, TileCounts.of(tiles), said.use)
+    manifest = tile_manifest(
+        settings, said.claim.claim, TileCounts.of(tiles, said.counts.units_about), said.use
+    )
     (path / "manifest.json").write_text(manifest.text(), encoding="utf-8")
     (path / "report.html").write_text(tile_page(manifest, tiles), encoding="utf-8")
 
@@ -176,6 +178,29 @@ def test_units_that_are_not_the_originals(copy, made):
     derive(copy, changed(tiles, place, units=tiles[place].people))
     assert not problems(copy)
     assert "other numbers than were counted" in problems(copy, originals=made.originals)
+
+
+def say_units(path: Path, number: int) -> None:
+    """Say another number of units, in all files that follow from it."""
+    said = msgspec.json.decode((path / "manifest.json").read_bytes(), type=TileManifest)
+    counts = msgspec.structs.replace(said.counts, units_about=number)
+    manifest = msgspec.structs.replace(said, counts=counts)
+    (path / "manifest.json").write_text(manifest.text(), encoding="utf-8")
+    (path / "report.html").write_text(tile_page(manifest, read(path)), encoding="utf-8")
+
+
+def test_the_number_of_units_is_rounded_and_no_other(copy, made):
+    units, said = len(made.transactions), said_of(copy)["counts"]["units_about"]
+    assert said == 10 * round(units / 10) != units  # two digits of three
+    assert "about how many units" in " ".join(audit_tiles(copy).unchecked)
+    assert not problems(copy, originals=made.originals)
+    say_units(copy, said + 10)
+    assert not problems(copy)
+    assert "another number of units" in problems(copy, originals=made.originals)
+    say_units(copy, units)  # exact: no release may say so
+    assert "manifest.json is not the one of" in problems(copy)
+    say_units(copy, 10)
+    assert "of fewer units than tiles hold" in problems(copy)
 
 
 def test_tiles_and_labels_out_of_order_or_twice(copy):

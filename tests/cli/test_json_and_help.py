@@ -18,6 +18,7 @@ COMMANDS = [
     ["audit"],
     ["compare"],
     ["show"],
+    ["tables"],
     ["methods"],
     ["generalize"],
     ["gateway"],

@@ -13,7 +13,7 @@ import pytest
 import incrowd as ic
 from cli.helpers import call, refused
 from incrowd.release.files.manifest import read_manifest
-from incrowd.release.files.tiles import TileManifest, read_tiles, write_tiles
+from incrowd.release.files.tiles import TileManifest, open_tiles, write_tiles
 
 HEADER = "User\tQuery\tTime\tURL\tPlace\tDevice\tLanguage\tShown"
 KINDS = "url,shown,hour,week,place,device,language"
@@ -111,7 +111,7 @@ def test_what_one_person_has_of_any_kind_stays_out(made, what):
 
 def test_thresholds_hold_and_the_audit_recounts_them(made, log, tmp_path):
     place, _ = made
-    tiles = read_tiles(place / "out")
+    tiles = open_tiles(place / "out")
     for row in pq.read_table(place / "out/tiles.parquet").to_pylist():
         assert row["people"] >= (10 if row["place"] else 7 if row["items"] and row["url"] else 5)
     ran = call("audit", place / "out", "--original", log, "--private-map", place / "map", "--json")

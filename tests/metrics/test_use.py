@@ -20,7 +20,7 @@ import reference_mosaic as naive
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions, Weeks
 from incrowd.methods.registry import METHODS
-from incrowd.metrics import use
+from incrowd.metrics import top_pairs, use
 from incrowd.metrics.use import Use, use_of_classes, use_of_tiles
 from incrowd.release.files.records import class_name
 from incrowd.taxonomy import Taxonomy, balanced
@@ -200,7 +200,7 @@ def test_items_are_looked_at_until_no_other_pair_can_be_among_the_first(seed, ge
     """With few pairs wanted and fewer items looked at first, the same is found as by looking at all."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(use, "MOST_FREQUENT", 4)
-        patch.setattr(use, "FIRST_ITEMS", 2)
+        patch.setattr(top_pairs, "FIRST_ITEMS", 2)
         check(seed, general=general, most=4)
 
 

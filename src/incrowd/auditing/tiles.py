@@ -9,8 +9,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from incrowd.auditing.files import check_contents, check_exactly, check_text
 from incrowd.auditing.manifest import check_heading
@@ -26,33 +24,33 @@ from incrowd.auditing.tile_holders import (
 )
 from incrowd.core.kinds import MAIN, kind_of, text_of
 from incrowd.core.promises import Mosaic, Settings, promised, read_settings
-from incrowd.core.rounding import ROUNDED_TO, keyed_share, rounded_from
+from incrowd.core.rounding import ROUNDED_TO, about, keyed_share, rounded_from
 from incrowd.core.thresholds import needed, parse_thresholds
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Bools
 from incrowd.errors import ClaimError
 from incrowd.release.files.manifest import UseFigures, Versions, read_manifest
 from incrowd.release.files.names import text_forms_of, tile_files_with
-from incrowd.release.files.parts import same_schema
 from incrowd.release.files.records import Label, is_canonical
 from incrowd.release.files.tile_exports import tile_text
 from incrowd.release.files.tile_page import tile_page
 from incrowd.release.files.tiles import (
+    DAMAGED,
     Tile,
     TileCounts,
     TileManifest,
     kinds_said,
+    least_units,
+    read_tiles,
     tile_manifest,
-    tiles_in,
-    tiles_schema,
     write_tiles,
 )
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["audit_tiles", "nodes_of_tiles"]
 
-DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
 HOLDERS = "how many people hold each tile, that nobody holds what is not theirs, and the order of labels: that takes the private map and the originals"
+UNITS = "about how many units there are: that takes the originals"
 ROUNDING = (
     "whether numbers were rounded as they must be: that takes the secret seed, which the private map has"
 )
@@ -86,7 +84,9 @@ def audit_tiles(
             _check_release(directory, manifest, settings, tiles, result)
         if originals is None:
             result.unproven.append(HOLDERS + (AGED if manifest.claim.aged else ""))
+            result.unchecked.append(UNITS)
         elif not result.problems:
+            _check_units(manifest.counts.units_about, len(originals.transactions), result)
             _check_holders(tiles, originals, settings, result)
         if originals is not None and measure is None:
             result.unchecked.append("the measures of use: nothing measures them here")
@@ -122,11 +122,10 @@ def _check_manifest(manifest: TileManifest, result: Audit) -> Settings:
 
 def _read_tiles(path: Path, kinds: Sequence[str], result: Audit) -> list[Tile]:
     """Read the tiles: each once, sorted, in the only form that they have."""
-    with pq.ParquetFile(path) as file:
-        if not same_schema(file.schema_arrow, tiles_schema(kinds)):
-            result.add_problem("tiles.parquet has other columns than a release has, or notes in its schema")
-            return []
-        tiles = tiles_in(file.read())
+    tiles = read_tiles(path, kinds)
+    if tiles is None:
+        result.add_problem("tiles.parquet has other columns than a release has, or notes in its schema")
+        return []
     with result.checking(f"{len(tiles):,} distinct tiles, in order, and nothing else in the file"):
         contents = [tile.labels for tile in tiles]
         in_order = all(first < second for first, second in pairwise(contents))
@@ -136,7 +135,7 @@ def _read_tiles(path: Path, kinds: Sequence[str], result: Audit) -> list[Tile]:
         )
         result.require(wrong=not all(contents), problem="tiles.parquet has a tile without a label")
         result.require(
-            wrong=not all(map(_has_an_order, tiles)), problem="tiles.parquet has an order that is none"
+            wrong=not all(tile.has_order for tile in tiles), problem="tiles.parquet has an order that is none"
         )
         hidden = hidden_in({text_of(text) for labels in contents for text, _ in labels})
         result.require(wrong=bool(hidden), problem=f"{hidden:,} labels hold characters that cannot be seen")
@@ -147,12 +146,6 @@ def _read_tiles(path: Path, kinds: Sequence[str], result: Audit) -> list[Tile]:
     return tiles
 
 
-def _has_an_order(tile: Tile) -> bool:
-    """Tell whether the order of a tile is one of its words, and spelt only where it is not that of code points."""
-    plain = list(range(len(tile.words)))
-    return not tile.order or (sorted(tile.order) == plain and list(tile.order) != plain)
-
-
 def _check_release(
     directory: Path, manifest: TileManifest, settings: Settings, tiles: Sequence[Tile], result: Audit
 ) -> None:
@@ -160,6 +153,7 @@ def _check_release(
     result.records, result.classes = sum(tile.units for tile in tiles), len(tiles)
     result.k_min = result.people_min = min((tile.people for tile in tiles), default=0)
     _check_numbers(tiles, settings, result)
+    _check_least_units(manifest.counts.units_about, tiles, settings, result)
     said = {label for tile in tiles for label in tile.labels}
     tree = check_taxonomy(
         directory / "taxonomy.parquet",
@@ -176,7 +170,7 @@ def _check_release(
         expected = tile_manifest(
             settings,
             manifest.claim.claim,
-            TileCounts.of(tiles),
+            TileCounts.of(tiles, manifest.counts.units_about),
             manifest.use,
             heading=manifest.heading,
             text_forms=text_forms_of(manifest.files),
@@ -226,6 +220,23 @@ def _require_people(people: Sequence[int], tiles: Sequence[Tile], settings: Sett
         result.require(
             wrong=bool(few), problem=f"{few:,} tiles are held by fewer people than labels of their kinds need"
         )
+
+
+def _check_least_units(said: int, tiles: Sequence[Tile], settings: Settings, result: Audit) -> None:
+    """Check that the number of all units does not contradict the tiles; numbers of tiles that are rounded may exceed it."""
+    assert isinstance(settings.own, Mosaic)  # noqa: S101 - the parameters were read as such
+    if settings.own.counts == "exact":
+        with result.checking("no label is in more units than there are"):
+            result.require(
+                wrong=said < about(least_units(tiles)),
+                problem="the manifest says of fewer units than tiles hold",
+            )
+
+
+def _check_units(said: int, units: int, result: Audit) -> None:
+    """Compare the number of all units with the originals', rounded as it must be."""
+    with result.checking(f"there are about {said:,} units"):
+        result.require(wrong=said != about(units), problem="the manifest says of another number of units")
 
 
 def _check_confidence(tiles: Sequence[Tile], confidence: float, result: Audit) -> None:

@@ -23,6 +23,7 @@ from incrowd.cli.options import (
     print_json,
     read_settings,
 )
+from incrowd.cli.tables import tables
 from incrowd.core.temporary import private_directory
 
 if TYPE_CHECKING:
@@ -467,5 +468,5 @@ def taxonomy_check(file: str, as_json: bool) -> None:  # noqa: FBT001
         raise click.exceptions.Exit(2)
 
 
-ALL = (demo, anonymize, audit, compare, show, methods, generalize, gateway, synth)
+ALL = (demo, anonymize, audit, compare, show, tables, methods, generalize, gateway, synth)
 TAXONOMY = (taxonomy_show, taxonomy_check)

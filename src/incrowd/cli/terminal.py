@@ -20,7 +20,7 @@ from incrowd.errors import BadInputError
 from incrowd.methods.registry import GOALS
 from incrowd.release.files.records import class_name, shown
 from incrowd.release.files.telling import telling_tiles
-from incrowd.release.files.tiles import TileManifest, read_tiles
+from incrowd.release.files.tiles import TileManifest, open_tiles
 from incrowd.release.tiles import TileRelease
 from incrowd.report.bound import bound_line
 from incrowd.report.console import plain_console
@@ -173,7 +173,7 @@ def show_tiles(
 
 def _tiles_table(directory: Path, wanted: str | None = None, top: int = LISTED) -> Table:
     """Return the tiles that most people hold, or those with a word."""
-    tiles = read_tiles(directory)
+    tiles = open_tiles(directory)
     found = [tile for tile in tiles if wanted is None or wanted in {text_of(text) for text, _ in tile.labels}]
     largest = sorted(found, key=lambda tile: (-tile.people * len(tile.labels), tile.labels))
     about = f"those with {visible(wanted)}" if wanted else "those that most people hold"

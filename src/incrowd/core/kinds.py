@@ -19,6 +19,7 @@ from incrowd.errors import BadInputError, check_choice, option
 __all__ = [
     "KINDS",
     "MAIN",
+    "SEPARATOR",
     "TIMES",
     "Kind",
     "are_typed",

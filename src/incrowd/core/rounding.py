@@ -5,7 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-__all__ = ["ROUNDED_TO", "at_least", "four_digits", "keyed_share", "rounded_from", "spelled"]
+__all__ = [
+    "ROUNDED_TO",
+    "about",
+    "about_step",
+    "at_least",
+    "four_digits",
+    "keyed_share",
+    "rounded_from",
+    "spelled",
+]
 
 ROUNDED_TO = 5
 
@@ -13,6 +22,17 @@ ROUNDED_TO = 5
 def four_digits(value: float) -> float:
     """Return a measure with four significant digits; more digits would work as a checksum of the private data."""
     return float(f"{value:.4g}")
+
+
+def about_step(number: int) -> int:
+    """Return what `about` rounds a number of this size to multiples of: two digits are left, and never more than the tens."""
+    return int(10 ** max(len(str(number)) - 2, 1))
+
+
+def about(number: int) -> int:
+    """Return a number of units with two significant digits; below 100 with one, for two would be all of it."""
+    step = about_step(number)
+    return (number + step // 2) // step * step
 
 
 def at_least(k: int, number: int) -> int | str:

@@ -6,12 +6,10 @@ How often two items are together is estimated as :mod:`incrowd.metrics.together`
 as often as by chance. Where nothing published says when, an analyst spreads n'(x) evenly over the weeks of the log.
 Where there are items of several kinds, all measures but the last two are of words alone.
 
-The analyst is assumed to know N, the number of all units, where chance is reckoned with: tiles and lists do not say it.
+The analyst is assumed to know N, the number of all units, where chance is reckoned with: tiles say two digits of it, lists nothing.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -32,14 +30,13 @@ from incrowd.metrics.published import (
     sets_of_classes,
 )
 from incrowd.metrics.together import Counts, FromPieces, FromRecords, OfOriginals, estimated_units
+from incrowd.metrics.top_pairs import Pairs, first_of, top_pairs
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["Use", "use_of_classes", "use_of_tiles"]
 
 MOST_FREQUENT = 1_000
 TREND_ITEMS = 100
-FIRST_ITEMS = 256
-DIGITS = 6  # counts that differ in later ones are equal: they were rounded on the way
 
 
 class Use(msgspec.Struct, frozen=True):
@@ -71,14 +68,6 @@ class Use(msgspec.Struct, frozen=True):
     links_kept: float | None
     trend_error: float | None
     clicks_recall: float | None
-
-
-class Pairs(NamedTuple):
-    """Pairs of leaves, and in how many units each is."""
-
-    first: Ints64
-    second: Ints64
-    units: Floats
 
 
 def use_of_classes(data: Transactions, tree: Taxonomy, classes: Classes) -> Use:
@@ -130,13 +119,13 @@ def _measured(data: Transactions, leaf: Ints32, read: Counts, kept: Kept | None,
     """Hold what an analyst counts against what there is."""
     own = OfOriginals(ExactSets(data.indptr, leaf, np.ones(len(data), np.int64)), len(read.units))
     words = _of_kind(None, tree)
-    top = _first(np.where(words, own.units, 0), MOST_FREQUENT)
-    frequent = _top_pairs(own, words, words)
+    top = first_of(np.where(words, own.units, 0), MOST_FREQUENT)
+    frequent = top_pairs(own, MOST_FREQUENT, (words, words))
     lengths = list_sums(data.indptr, words[leaf].astype(np.int64))
     return Use(
         kept_exactly=kept and _share(kept.items, int(lengths.sum())),
         items_error=_error(own.units[top], read.units[top]),
-        pairs_recall=_recall(frequent, _top_pairs(read, words, words)),
+        pairs_recall=_recall(frequent, top_pairs(read, MOST_FREQUENT, (words, words))),
         pairs_error=_error(frequent.units, _estimates_of(frequent, read)),
         links_kept=kept and _share(kept.links, (lengths * (lengths - 1) // 2).sum()),
         trend_error=_trend_error(data, own, read, top[:TREND_ITEMS], tree),
@@ -157,8 +146,8 @@ def _clicks_recall(
     """Return how many of the most frequent pairs of a word (or query) and a clicked address are found."""
     if "url" not in tree.kinds:
         return 0.0 if data.has_clicks else None
-    clicks = _of_kind("url", tree)
-    return _recall(_top_pairs(own, words, clicks), _top_pairs(read, words, clicks))
+    among = words, _of_kind("url", tree)
+    return _recall(top_pairs(own, MOST_FREQUENT, among), top_pairs(read, MOST_FREQUENT, among))
 
 
 def _share(part: float, of: float) -> float:
@@ -171,48 +160,6 @@ def _error(counted: Floats, estimated: Floats) -> float:
     larger = np.maximum(counted, estimated)
     off = np.divide(np.abs(counted - estimated), larger, out=np.zeros_like(larger), where=larger > 0)
     return float(off.mean()) if off.size else 0.0
-
-
-def _first(numbers: Floats, most: int) -> Ints64:
-    """Return the places of the largest numbers, ties by place; zeros are left out."""
-    order = np.argsort(-numbers, kind="stable")[:most]
-    return order[numbers[order] > 0]
-
-
-def _top_pairs(counts: Counts, some: Bools, others: Bools) -> Pairs:
-    """Return the 1,000 pairs of a leaf among some and one among others that most units have, by count, then by place.
-
-    The pairs of some items show what a pair must have at least. Items whose pairs cannot have that are not looked at.
-    """
-    most = counts.most
-    most[counts.units > 0] += (
-        0.1**DIGITS
-    )  # what was rounded on the way must not put a leaf below its own pairs
-    most[~(some | others)] = 0
-    number, last = FIRST_ITEMS, 0.0
-    while True:
-        items = np.union1d(_first(np.where(some, most, 0), number), _first(np.where(others, most, 0), number))
-        found = _pairs_among(items, counts, some, others, least=last)
-        last = float(found.units[-1]) if len(found.units) == MOST_FREQUENT else 0.0
-        able = int(np.count_nonzero(most[most > 0] >= last))
-        limit = counts.most_items if some is others else counts.most_items // 2  # there are as many of each
-        if number >= min(able, limit):
-            return found
-        number = min(2 * number, able, limit)
-
-
-def _pairs_among(items: Ints64, counts: Counts, some: Bools, others: Bools, *, least: float) -> Pairs:
-    """Return the 1,000 pairs of leaves among some and others that most units have, at least so many."""
-    matrix = counts.together(items).ravel()
-    place = np.flatnonzero(matrix > max(least - 0.1**DIGITS, 0))
-    place = place[place // max(len(items), 1) < place % max(len(items), 1)]  # above the diagonal
-    one, two = np.divmod(place, max(len(items), 1))
-    one, two = items[one], items[two]
-    place = place[(some[one] & others[two]) | (others[one] & some[two])]
-    found = np.round(matrix[place], DIGITS)
-    order = _first(found, MOST_FREQUENT)
-    first, second = np.divmod(place[order], max(len(items), 1))
-    return Pairs(items[first], items[second], found[order])
 
 
 def _estimates_of(pairs: Pairs, read: Counts) -> Floats:

@@ -168,7 +168,7 @@ class TileRelease(Publication, Tabular):
 
     def manifest(self, heading: Heading = NO_HEADING, text_forms: Sequence[str] = ()) -> TileManifest:
         """Return what the release says of itself."""
-        counts = TileCounts.of(self.published)
+        counts = TileCounts.of(self.published, len(self.transactions))
         return tile_manifest(
             self.settings, self.claim, counts, self.use_figures, heading=heading, text_forms=text_forms
         )

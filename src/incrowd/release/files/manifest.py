@@ -45,9 +45,9 @@ __all__ = [
 
 RELEASE_FORMAT = "incrowd-release/3"
 LIST_FORMAT = "incrowd-list/1"
-TILES_FORMAT: Final = "incrowd-tiles/2"
+TILES_FORMAT: Final = "incrowd-tiles/3"
 MOST_BYTES = 1024**2
-OLDER_FORMATS = ("incrowd-release/1", "incrowd-release/2", "incrowd-tiles/1")
+OLDER_FORMATS = ("incrowd-release/1", "incrowd-release/2", "incrowd-tiles/1", "incrowd-tiles/2")
 Few = int | Annotated[str, msgspec.Meta(pattern=r"^fewer than [0-9]{1,18}\Z")]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Figure = Annotated[float, msgspec.Meta(ge=0)]

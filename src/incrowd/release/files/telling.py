@@ -1,6 +1,6 @@
 """What published tiles tell at a glance: those that surprise, which labels hold together, and where risk remains.
 
-Everything here follows from the published tiles alone: how many units there are is not published, so no measure needs it.
+Everything here follows from the published tiles alone: of how many units there are only two digits are published, so no measure needs it.
 """
 
 from __future__ import annotations

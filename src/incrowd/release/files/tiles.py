@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -13,26 +14,38 @@ import pyarrow.parquet as pq
 from incrowd.core.claims import Claim
 from incrowd.core.kinds import KINDS, kind_of, parse_kinds, text_of, typed
 from incrowd.core.promises import Settings
+from incrowd.core.rounding import about
 from incrowd.errors import BadInputError
 from incrowd.release.files.heading import NO_HEADING, Heading
 from incrowd.release.files.manifest import TILES_FORMAT, Closed, Headed, SpelledClaim, UseFigures, Versions
 from incrowd.release.files.names import tile_files_with
+from incrowd.release.files.parts import same_schema
 from incrowd.release.files.records import Label, shown, write_parquet
 
 __all__ = [
+    "DAMAGED",
     "Tile",
     "TileCounts",
     "TileManifest",
     "exact_name",
     "kinds_said",
+    "least_units",
+    "open_tiles",
     "read_tiles",
     "tile_manifest",
     "tile_rows",
-    "tiles_in",
     "tiles_schema",
     "write_tiles",
 ]
 
+DAMAGED = (
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    pa.ArrowException,
+)  # what reading may raise
 KIND_ORDER = {kind: place for place, kind in enumerate((None, *KINDS))}
 _TEXTS, _FLAGS = pa.list_(pa.string()), pa.list_(pa.bool_())
 
@@ -67,11 +80,16 @@ class Tile(NamedTuple):
         return [label for label in self.labels if kind_of(label[0]) is None]
 
     @property
+    def has_order(self) -> bool:
+        """Whether the order is one of the words, and spelt only where it is not that of code points."""
+        plain = list(range(len(self.words)))
+        return not self.order or (sorted(self.order) == plain and list(self.order) != plain)
+
+    @property
     def in_order(self) -> list[Label]:
-        """The labels in the order in which they are shown."""
+        """The labels in the order in which they are shown; that of code points where the file has an order that is none."""
         words = self.words
-        is_order = sorted(self.order) == list(range(len(words)))  # of a file that is damaged it may be none
-        first = [words[place] for place in self.order] if is_order else words
+        first = [words[place] for place in self.order] if self.order and self.has_order else words
         others = (label for label in self.labels if kind_of(label[0]) is not None)
         return [*first, *sorted(others, key=lambda label: KIND_ORDER[kind_of(label[0])])]
 
@@ -83,23 +101,29 @@ class Tile(NamedTuple):
 
 
 class TileCounts(Closed, frozen=True, forbid_unknown_fields=True):
-    """Distinct tiles, those of more than one label, labels, the fewest people of a tile, and how often tiles are held."""
+    """Distinct tiles, those of more than one label, labels, the fewest people of a tile, and how often tiles are held.
+
+    `units_about` is the number of all units that were read, rounded by :func:`incrowd.core.rounding.about`: nothing in the
+    file says it, and estimates of what chance brings together need it.
+    """
 
     tiles: int
     larger_tiles: int
     labels: int
     people_min: int
     held: int
+    units_about: int
 
     @classmethod
-    def of(cls, tiles: Sequence[Tile]) -> TileCounts:
-        """Count tiles."""
+    def of(cls, tiles: Sequence[Tile], units: int) -> TileCounts:
+        """Count tiles, given the number of all units, exact or rounded already."""
         return cls(
             tiles=len(tiles),
             larger_tiles=sum(len(tile.labels) > 1 for tile in tiles),
             labels=len({label for tile in tiles for label in tile.labels}),
             people_min=min((tile.people for tile in tiles), default=0),
             held=sum(tile.units for tile in tiles),
+            units_about=about(units),
         )
 
 
@@ -191,33 +215,59 @@ def tile_rows(tiles: Sequence[Tile], kinds: Sequence[str] = ()) -> pa.Table:
     return pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
 
-def tiles_in(table: pa.Table) -> list[Tile]:
-    """Return the tiles of a table, in its order; the opposite of `tile_rows`."""
-    kinds = [name for name in KINDS if name in table.column_names]
-    names = [("items", "exact", None), *((kind, exact_name(kind), kind) for kind in kinds)]
-    return [_tile_of(row, names) for row in table.to_pylist()]
-
-
-def _tile_of(row: Mapping[str, Any], names: Sequence[tuple[str, str, str | None]]) -> Tile:
-    labels: list[Label] = []
-    for texts, exact, kind in names:
-        own = [typed(kind, text) for text in row[texts]] if kind else row[texts]
-        labels += zip(own, row[exact], strict=True)
-    labels = labels if len(names) == 1 else sorted(labels, key=lambda label: kind_of(label[0]) or "")
-    return Tile(tuple(labels), row["people"], row["units"], tuple(row["order"]))
-
-
-def read_tiles(directory: Path) -> list[Tile]:
-    """Read the tiles of a release that was written, in their order; its audit is another matter."""
-    try:
-        tiles = tiles_in(pq.read_table(directory / "tiles.parquet"))
-    except (OSError, KeyError, TypeError, ValueError, pa.ArrowException):
-        raise BadInputError(
-            f"{directory}: tiles.parquet is missing or damaged; see 'incrowd audit'"
-        ) from None
-    return tiles
-
-
 def write_tiles(sink: Path | pa.NativeFile, tiles: Sequence[Tile], kinds: Sequence[str] = ()) -> None:
     """Write tiles in their only form."""
     write_parquet(sink, tile_rows(tiles, kinds).combine_chunks().to_batches(), tiles_schema(kinds))
+
+
+def read_tiles(path: Path, kinds: Sequence[str] = ()) -> list[Tile] | None:
+    """Read the tiles of a file in their order; None where it has other columns than a release with these kinds has.
+
+    This is the only reader. It checks no more than that: whoever has not audited the release opens it by `open_tiles`.
+    """
+    with pq.ParquetFile(path) as file:
+        if not same_schema(file.schema_arrow, tiles_schema(kinds)):
+            return None
+        table = file.read()
+    texts, exact, people, units, order = (
+        table[name].to_pylist() for name in ("items", "exact", "people", "units", "order")
+    )
+    labels = [tuple(zip(*one, strict=True)) for one in zip(texts, exact, strict=True)]
+    for kind in sorted(kinds):  # labels are in code point order, and a kind's name comes first in them
+        more = zip(labels, table[kind].to_pylist(), table[exact_name(kind)].to_pylist(), strict=True)
+        labels = [
+            (*before, *((typed(kind, text), flag) for text, flag in zip(own, flags, strict=True)))
+            for before, own, flags in more
+        ]
+    return [
+        Tile(some, number, held, tuple(places))
+        for some, number, held, places in zip(labels, people, units, order, strict=True)
+    ]
+
+
+def open_tiles(directory: Path) -> list[Tile]:
+    """Read the tiles of a release, or say that they are damaged."""
+    path = directory / "tiles.parquet"
+    try:
+        names = pq.read_schema(path).names
+        tiles = read_tiles(path, [kind for kind in KINDS if kind in names])
+        if tiles is not None and all(map(_is_whole, tiles)):
+            return tiles
+    except DAMAGED:
+        pass
+    raise BadInputError(f"{directory}: tiles.parquet is missing or damaged; see 'incrowd audit'") from None
+
+
+def _is_whole(tile: Tile) -> bool:
+    """Tell whether a tile has labels, each a text and once, and numbers of people and units."""
+    texts = all(isinstance(text, str) and isinstance(exact, bool) for text, exact in tile.labels)
+    return texts and 0 < len(set(tile.labels)) == len(tile.labels) and 0 < tile.people <= tile.units
+
+
+def least_units(tiles: Sequence[Tile]) -> int:
+    """Return how many units there are at least: a unit holds a label once, so those of all tiles with a label differ."""
+    units: Counter[Label] = Counter()
+    for tile in tiles:
+        for label in tile.labels:
+            units[label] += tile.units
+    return max(units.values(), default=0)
