@@ -78,8 +78,7 @@ def anonymize(
     seed
         The same seed gives the same bytes. Without it 0, but for mosaic a secret one, which ``release.parameters`` has.
     unlisted
-        What to do with items that the taxonomy lacks: ``"keep"`` (the default for WordNet), ``"drop"`` or ``"refuse"``. Where
-        differential privacy is promised they are kept: a refusal would tell of the data.
+        What to do with items that the taxonomy lacks: ``"keep"`` (the default for WordNet; always with differential privacy), ``"drop"`` or ``"refuse"``.
     distinct
         What k counts where one person may have several rows: ``"people"`` (the default then) or ``"records"``.
     memory

@@ -17,7 +17,7 @@ from incrowd.core.frames import Frame, frame_of, list_frame, list_of, rows_in
 from incrowd.core.kinds import parse_kinds
 from incrowd.core.ragged import starts_of
 from incrowd.core.types import Bools, Ints64, Progress
-from incrowd.errors import BadInputError, nearest, option
+from incrowd.errors import BadInputError, check_choice, nearest, option
 from incrowd.logs.form import InputForm, read_form
 from incrowd.logs.formats.columns import MORE_ROLES, ROLES, find_columns
 from incrowd.logs.formats.parquet import as_text, rows_of
@@ -57,11 +57,6 @@ def read(
     query: str | None = None,
     time: str | None = None,
     url: str | None = None,
-    shown: str | None = None,
-    rank: str | None = None,
-    place: str | None = None,
-    device: str | None = None,
-    language: str | None = None,
     kinds: str | Sequence[str] | None = None,
     items: str | None = None,
     names: Sequence[str] | None = None,
@@ -73,6 +68,7 @@ def read(
     memory: str | int = "4GB",
     keep_rejected: bool = False,
     progress: Progress | None = None,
+    **more: str,
 ) -> Log:
     """Read a query log, or baskets, from a table, from rows or from files.
 
@@ -84,8 +80,6 @@ def read(
     user, query, time, url
         The columns' names, where they are not the usual ones. Times are datetimes, dates, seconds since 1970 or texts as in files;
         without a zone they are UTC.
-    shown, rank, place, device, language
-        Further columns, for items of such kinds. Shown addresses have blanks between them, or are lists; or there is one, with its rank.
     kinds
         Kinds of items that the log will be asked for, as ``"url,week,place"``: their columns are looked for by their usual names.
     items
@@ -93,34 +87,36 @@ def read(
         person's or a basket's; without it each list is one.
     names
         The names of the columns of rows that are tuples.
-    format, encoding, delimiter
-        Of files; see :func:`incrowd.read_log`.
-    time_format, day
-        How texts of times are written, and the date of times of day; see :func:`incrowd.read_log`.
-    memory, keep_rejected, progress
-        See :func:`incrowd.read_log`. Progress counts rows.
+    format, encoding, delimiter, time_format, day, memory, keep_rejected, progress
+        See :func:`incrowd.read_log`; the first three are for files. Progress counts rows.
+    **more
+        Columns for further kinds: `shown` (addresses with blanks between, lists, or one with its `rank`), `place`, `device`, `language`.
 
     Returns
     -------
     Log
         As :func:`incrowd.read_log` returns it. Rows without a user or a readable time are rejected, and named by their number from 1.
     """
-    said = locals()  # parameters have the names of roles, and those that `read_form` takes
-    chosen = {role: str(said[role]) for role in (*ROLES, *MORE_ROLES) if said[role] is not None}
-    form = read_form({**said, "columns": chosen or None})
-    form = replace(form, wanted=roles_of(parse_kinds(kinds)))
+    chosen, form = _said(locals())  # parameters have the names of roles, and those that `read_form` takes
     data = data if _is_path(data) or hasattr(data, "__arrow_c_stream__") else _rows_of(data)
     paths = _paths(data)
     how: dict[str, Any] = {"memory": memory, "keep_rejected": keep_rejected, "progress": progress}
     if paths is not None:
         _check_for_tables(items=items, names=names)
         return read_parts(paths, form, **how)
-    frame = frame_of(data, names)
-    return (
-        _read_frame(_lists(data), "items", chosen, form, **how)
-        if frame is None
-        else _read_frame(frame, items, chosen, form, **how)
-    )
+    if (frame := frame_of(data, names)) is None:
+        return _read_frame(_lists(data), "items", chosen, form, **how)
+    return _read_frame(frame, items, chosen, form, **how)
+
+
+def _said(given: Mapping[str, Any]) -> tuple[dict[str, str], InputForm]:
+    """Return the columns that were chosen, and how the data are written."""
+    for name in given["more"]:
+        check_choice("column", name, MORE_ROLES)
+    columns = {**given, **given["more"]}
+    chosen = {role: str(columns[role]) for role in (*ROLES, *given["more"]) if columns[role] is not None}
+    form = read_form({**given, "columns": chosen or None})
+    return chosen, replace(form, wanted=roles_of(parse_kinds(given["kinds"])))
 
 
 def _read_frame(

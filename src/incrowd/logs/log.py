@@ -107,13 +107,11 @@ class Log(Input):
         Parameters
         ----------
         unit
-            ``"user"``; ``"session:GAP"``, as ``"session:30m"``: a pause longer than the gap starts a new row; ``"query"``: one
-            query event; ``"day"`` or ``"week"``: a person's queries of a day or an ISO week (UTC). Baskets have one row for each
-            record.
+            ``"user"``; ``"session:GAP"``, as ``"session:30m"``: a pause longer than the gap starts a new row; ``"query"``: one query
+            event; ``"day"`` or ``"week"``: a person's queries of a day or an ISO week (UTC). Baskets have one row for each record.
         items
-            ``"nouns"`` (the nouns of WordNet and the words that it does not know; the default),
-            ``"terms"`` (all words but function words), ``"queries"``, ``"concepts"`` (what queries mean), or for
-            baskets ``"raw"``.
+            ``"nouns"`` (the nouns of WordNet and the words that it does not know; the default), ``"terms"`` (all words but function
+            words), ``"queries"``, ``"concepts"`` (what queries mean), or for baskets ``"raw"``.
         bags
             Whether to count repeats.
         knowledge
@@ -150,9 +148,8 @@ class Log(Input):
         half = partial(_second_half, report)
         rows = compress(self.store, by_part=wanted.is_part, places=places, progress=half)
         made = self._with_times(self._finish(rows, label, chosen, counts, bags=bags), wanted)
-        if not events:
-            return made
-        return replace(made, events=collect_events(self.store, wanted, len(made), has_times=self.has_times))
+        found = collect_events(self.store, wanted, len(made), has_times=self.has_times) if events else None
+        return replace(made, events=found)
 
     def _with_times(self, made: Transactions, unit: Unit) -> Transactions:
         """Add when units were active, and whether there are clicks, where the log says so."""

@@ -134,8 +134,7 @@ def _join(
             continue
         step += 1
         sharing = count_owners(both, people)
-        rest = _rest(younger, both, sharing, tiles, needs.first)
-        rests = _rest(older, both, sharing, tiles, needs.second)
+        rest, rests = _rests(younger, older, both, sharing, tiles, needs)
         if min(rest, rests) == UNKNOWN or sharing > most:
             own = _units_to_see(younger, rest, lists, held, tiles)
             its = _units_to_see(older, rests, lists, held, tiles)
@@ -445,6 +444,13 @@ def _rest(tile: int, both: Ints32, sharing: int, tiles: Tiles, need: int) -> int
     if tiles.units[tile] == len(both):
         return 0
     return tiles.people[tile] - sharing if tiles.people[tile] - sharing >= need else UNKNOWN
+
+
+@helper
+def _rests(
+    younger: int, older: int, both: Ints32, sharing: int, tiles: Tiles, needs: Least
+) -> tuple[int, int]:
+    return _rest(younger, both, sharing, tiles, needs.first), _rest(older, both, sharing, tiles, needs.second)
 
 
 @helper

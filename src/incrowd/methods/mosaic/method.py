@@ -91,10 +91,8 @@ def mosaic(
     ----------
     transactions, taxonomy
         The units, and the tree that their items are attached to. How often a unit has an item does not matter.
-    k
-        How many different people hold every tile.
-    seed
-        A secret: with it the order in which people are held back from joins could be foretold.
+    k, seed
+        How many different people hold every tile; and a secret: with it the order in which people are held back could be foretold.
     progress
         Called with (steps done, steps in all).
     confidence
