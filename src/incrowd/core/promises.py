@@ -17,6 +17,7 @@ from incrowd.core.claims import MOST_DELTA, MOST_EPS, Claim, Distinct, Kind
 from incrowd.errors import ClaimError
 
 __all__ = [
+    "FOLLOWING",
     "KINDS",
     "Common",
     "Korolova",
@@ -151,6 +152,9 @@ KINDS: Mapping[str, tuple[Kind, type[Parameters]]] = {
     "suppress": ("none", Parameters),
 }
 
+FOLLOWING = frozenset(["flock", "partition"])
+"""Methods whose releases may follow an earlier one of the same people."""
+
 
 class Common(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The parameters that all methods share: k and the seed, and how the input was read, where it was a file."""
@@ -162,6 +166,7 @@ class Common(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     items: Literal["nouns", "terms", "queries", "concepts", "raw"] | None = None
     sets: bool | None = None
     unlisted: Literal["keep", "drop", "refuse"] | None = None
+    follows: Annotated[int, msgspec.Meta(ge=2)] | None = None
 
 
 class Settings(NamedTuple):
@@ -232,6 +237,7 @@ def promised(settings: Settings, *, distinct: Distinct) -> Claim:
         "class" if queries else "owner",
         typed,
         aged=own.aged if isinstance(own, Mosaic) and own.aged > 1 else None,
+        follows=common.follows,
     )
 
 

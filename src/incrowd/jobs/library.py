@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from incrowd.core.claims import LEAST_K, Distinct
@@ -53,6 +54,7 @@ def anonymize(
     seed: int | None = None,
     unlisted: Unlisted | None = None,
     distinct: Distinct | None = None,
+    previous: str | os.PathLike[str] | None = None,
     memory: str | int | None = None,
     progress: Progress | None = None,
     **parameters: Any,
@@ -78,6 +80,9 @@ def anonymize(
         differential privacy is promised they are kept: a refusal would tell of the data.
     distinct
         What k counts where one person may have several rows: ``"people"`` (the default then) or ``"records"``.
+    previous
+        The private map of the last release of the same people: this one follows it, so that both tell no more together than k-anonymity
+        (methods flock and partition, ``unit="user"``). It has to be written with a `private_map` of its own.
     memory
         The most memory that the job may take; three quarters of the machine's if it is not given.
     progress
@@ -87,7 +92,17 @@ def anonymize(
     """
     columns = {role: parameters.pop(role) for role in ROLES if role in parameters}
     how = {"k": k, "goal": goal, "method": method, "seed": seed, "unlisted": unlisted, "distinct": distinct}
-    options = _options(taxonomy, memory, unit=unit, items=items, sets=sets, parameters=parameters, **how)
+    before = None if previous is None else Path(previous)
+    options = _options(
+        taxonomy,
+        memory,
+        unit=unit,
+        items=items,
+        sets=sets,
+        parameters=parameters,
+        previous=before,
+        **how,
+    )
     with Clock(_Listener(progress)) as clock:
         return _released(data, columns, read_choices(options), _tree(taxonomy), clock)
 
