@@ -93,14 +93,7 @@ def audit_release(
     chain = None if previous is None else _chain(manifest, owned, private_map, previous, previous_release)
     if original is None:
         listener.step("audit")
-        result = audit(directory, people=owned.people(manifest.claim.unit) or [], chain=chain)
-        result.unproven += (
-            []
-            if chain is None
-            else ["that the private maps name people as they are: only the originals tell"]
-        )
-        result.require(wrong=not owned.is_of(directory), problem="the private map is another release's")
-        return result
+        return _audit_by_map(directory, owned, manifest.claim.unit, chain)
     said = {name: value for name, value in (written or {}).items() if value is not None}
     attached = _read_again(
         original, owned.notes | said, manifest, taxonomy=taxonomy, memory=memory, listener=listener
@@ -113,9 +106,17 @@ def audit_release(
     if not result.problems:
         result.unproven += _unconfirmed(owned.notes, said)
         if chain is not None and previous_release is None:
-            result.unproven.append(
-                f"that the map before is of what was published: confirm with {option('previous_release', 'DIR')}"
-            )
+            confirm = option("previous_release", "DIR")
+            result.unproven.append(f"that the map before is of what was published: confirm with {confirm}")
+    return result
+
+
+def _audit_by_map(directory: Path, owned: PrivateMap, unit: str, chain: Chain | None) -> Audit:
+    """Audit a release by what private maps say, which are believed."""
+    result = audit(directory, people=owned.people(unit) or [], chain=chain)
+    if chain is not None:
+        result.unproven.append("that private maps name people as they are: only the originals tell")
+    result.require(wrong=not owned.is_of(directory), problem="the private map is another release's")
     return result
 
 

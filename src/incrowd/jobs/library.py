@@ -81,8 +81,7 @@ def anonymize(
     distinct
         What k counts where one person may have several rows: ``"people"`` (the default then) or ``"records"``.
     previous
-        The private map of the last release of the same people: this one follows it, so that both tell no more together than k-anonymity
-        (methods flock and partition, ``unit="user"``). It has to be written with a `private_map` of its own.
+        The private map of the last release of the same people, which this one follows (methods flock and partition, by user).
     memory
         The most memory that the job may take; three quarters of the machine's if it is not given.
     progress
@@ -92,17 +91,9 @@ def anonymize(
     """
     columns = {role: parameters.pop(role) for role in ROLES if role in parameters}
     how = {"k": k, "goal": goal, "method": method, "seed": seed, "unlisted": unlisted, "distinct": distinct}
+    how |= {"unit": unit, "items": items}
     before = None if previous is None else Path(previous)
-    options = _options(
-        taxonomy,
-        memory,
-        unit=unit,
-        items=items,
-        sets=sets,
-        parameters=parameters,
-        previous=before,
-        **how,
-    )
+    options = _options(taxonomy, memory, sets=sets, parameters=parameters, previous=before, **how)
     with Clock(_Listener(progress)) as clock:
         return _released(data, columns, read_choices(options), _tree(taxonomy), clock)
 

@@ -152,7 +152,7 @@ class Release(RecordsPublication, Tabular):
         published = row_of != WITHHELD
         people = count_distinct(record_of_row[row_of[published]], person[published], len(self.records))
         people += np.bincount(record_of_row[self.records.row_of_left], minlength=len(people))
-        return int(people.min(initial=len(self.transactions)))
+        return int(people.min(initial=self.records.rows))
 
     @cached_property
     def lengths(self) -> list[Bin]:
