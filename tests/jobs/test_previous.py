@@ -178,6 +178,7 @@ def test_leavers_are_counted_until_k_of_them_have_left(chain):
     assert made.counts.records_out == 9
     assert made.counts.records_in == 8
     assert sum(one.records for one in made.lengths) == 9
+    assert made.manifest().bound is None  # which would tell that there are 8
     assert made.losses.ggd == 0  # nothing is lost of who is there
     chain.publish({**without(A, "a0", "a1"), **B}, k=2)
     assert {"a0", "a1"}.isdisjoint(chain.classes[2])
