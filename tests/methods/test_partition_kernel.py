@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 import reference
 from incrowd.kernels.arrays import Rows, Tree, compact, leaf_rows, tree_arrays
 from incrowd.kernels.generalize import Groups
-from incrowd.methods.partition.kernel import CLOSED, split_rows, whole
+from incrowd.methods.partition.kernel import CLOSED, settled, split_rows, whole
 from strategies import Case, cases, children_of, large_cases, taxonomy_of, trees
 
 
@@ -54,6 +56,21 @@ def test_what_is_enough_stays_whole(case, enough):
 
 def rows_of(groups: Groups, group: int) -> list[int]:
     return groups.rows[groups.row_start[group] : groups.row_start[group + 1]].tolist()
+
+
+@given(large_cases(), st.randoms(use_true_random=False))
+def test_given_groups_are_refined_as_if_they_could_not_be_split(case, dice):
+    """With a k of all its rows, Partition refines a group and never splits it."""
+    data = case.attached()
+    rows, tree = leaf_rows(*data[:2]), tree_arrays(data.taxonomy)
+    members = np.flatnonzero(np.diff(rows.start) > 0)
+    bounds = [0, *sorted(dice.sample(range(1, len(members)), min(2, len(members) - 1))), len(members)]
+    found = settled(rows, tree, np.array(bounds), members)
+    for group, (first, stop) in enumerate(pairwise(bounds)):
+        alone = split_rows(rows, tree, whole(tree, members[first:stop]), stop - first, 0)
+        cut = slice(*found.node_start[group : group + 2])
+        assert found.nodes[cut].tolist() == alone.nodes.tolist()
+        assert rows_of(found, group) == rows_of(alone, 0)
 
 
 @given(cases())

@@ -18,6 +18,7 @@ import msgspec
 import pyarrow as pa
 
 from incrowd.auditing.files import check_files, check_text
+from incrowd.auditing.history import Chain, check_chain
 from incrowd.auditing.itemsets import rare_itemsets
 from incrowd.auditing.labels import Written
 from incrowd.auditing.manifest import check_manifest
@@ -90,6 +91,7 @@ def audit(
     originals: Owners | TileOriginals | None = None,
     people: Sequence[object] | None = None,
     measure: Measure | None = None,
+    chain: Chain | None = None,
     map_parts: MapParts | None = None,
     progress: Progress | None = None,
 ) -> Audit:
@@ -106,6 +108,8 @@ def audit(
         The person behind each published row, by a private map, which is believed and not confirmed.
     measure
         Measures what the manifest says of the originals again, as ``release.figured``.
+    chain
+        Who was alike in the releases that it follows, and whose each row is now.
     map_parts
         Reads the parts of the records elsewhere (on a cluster); without it they are read here and kept.
     progress
@@ -133,6 +137,7 @@ def audit(
     else:
         _check_people(reading, people, result)
         _note_unchecked(result)
+    check_chain(reading.written.record_of_row, chain, result)
     _check_counts(reading, result)
     return result
 

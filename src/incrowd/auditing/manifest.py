@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from incrowd.auditing.result import Audit
-from incrowd.core.promises import Settings, promised, read_settings
+from incrowd.core.promises import FOLLOWING, Settings, promised, read_settings
 from incrowd.core.rounding import at_least
 from incrowd.errors import ClaimError
 from incrowd.release.files.manifest import Headed, Manifest, SpelledClaim, Versions, account_of
@@ -44,6 +44,7 @@ def check_manifest(directory: Path, manifest: Manifest, result: Audit) -> Settin
             wrong=json.dumps(manifest.parameters) != json.dumps(settings.spelled),
             problem="the manifest's parameters are not spelt as they are",
         )
+        _check_follows(settings, result)
         check_heading(manifest, result)
         _check_numbers(directory, manifest, settings, result)
         result.require(
@@ -51,6 +52,16 @@ def check_manifest(directory: Path, manifest: Manifest, result: Audit) -> Settin
             problem="manifest.json is not spelt as a manifest is: a key stands twice, or it holds something else",
         )
     return settings
+
+
+def _check_follows(settings: Settings, result: Audit) -> None:
+    """Check that only a release of people, by a method that can, follows others, and promises no more of all than of itself."""
+    common = settings.common
+    wrong = settings.method not in FOLLOWING or common.unit != "user"
+    result.require(
+        wrong=common.follows is not None and (wrong or common.follows > common.k),
+        problem="the manifest says that the release follows others, which this method and unit do not, or with a larger k",
+    )
 
 
 def check_heading(manifest: Headed, result: Audit) -> None:

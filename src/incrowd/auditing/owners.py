@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
+from incrowd.auditing.history import check_present
 from incrowd.auditing.itemsets import rare_among_people
 from incrowd.auditing.labels import (
     Finder,
@@ -73,19 +74,24 @@ class Originals:
         Each transaction's row in the release (-1: none).
     renamed
         What a made node that is published as ``unlisted 1.2`` is called in this taxonomy.
+    left
+        Rows of people who were in an earlier release and have no record now, where a release follows others.
     """
 
     transactions: Transactions
     taxonomy: Taxonomy
     row_of: Sequence[int]
     renamed: Mapping[str, str] = field(default_factory=dict)
+    left: Sequence[int] = ()
 
     def check_people(self, written: Written, result: Audit) -> bool:
         """Check that every row belongs to exactly one owner, and count the people behind equal records."""
         owned = [row for row in self.row_of if row >= 0]
-        if sorted(owned) != list(range(len(written.record_of_row))):
+        if sorted([*owned, *self.left]) != list(range(len(written.record_of_row))):
             result.add_problem("the map does not give every published row exactly one owner")
             return False
+        if result.claim.follows is not None:
+            check_present(written.record_of_row, owned, result)
         if self.transactions.people is None:
             result.people_min = result.k_min  # a row is a person's own
         else:

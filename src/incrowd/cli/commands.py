@@ -66,6 +66,12 @@ DEMO_USERS = 2_000
     help="Write which record is whose to a file (mode 0600). Never publish that file.",
 )
 @click.option(
+    "--previous",
+    type=FILE,
+    help="Private map of the last release of the same people: make one that tells no more together with it (flock and partition, by user).",
+)
+@click.option("--previous-release", type=FILE, help="That release, to check its map against it.")
+@click.option(
     "--series",
     type=FILE,
     help="Ledger of what was released of this source before (made if missing, mode 0600): refuse a release that overlaps. Never publish that file.",
@@ -134,7 +140,8 @@ def anonymize(
         print_json({**outcome.as_dict(), "beside": beside})
     else:
         show_outcome(outcome)
-    warn_of_releases(beside)
+    if options["previous"] is None:  # else the claim says so
+        warn_of_releases(beside)
 
 
 def _with_out(options: dict[str, Any]) -> dict[str, Any]:
@@ -190,6 +197,8 @@ def demo(out: Path, as_json: bool) -> None:  # noqa: FBT001
     help="The log that the release was made from; once for each INPUT that it had.",
 )
 @click.option("--private-map", type=FILE, help="The map that --private-map wrote.")
+@click.option("--previous", type=FILE, help="The private map of the release that it follows.")
+@click.option("--previous-release", type=FILE, help="The release that it follows.")
 @click.option("--taxonomy", help="The taxonomy file, if it has moved since.")
 @form_options
 @click.option("--memory", default="4GB", show_default=True, help="Memory for reading the original.")
@@ -198,6 +207,8 @@ def audit(
     directory: Path,
     original: tuple[str, ...],
     private_map: Path | None,
+    previous: Path | None,
+    previous_release: Path | None,
     taxonomy: str | None,
     memory: str,
     as_json: bool,  # noqa: FBT001
@@ -207,7 +218,8 @@ def audit(
 
     With --original and --private-map, each published record is compared with its owner's, people are counted, and the
     figures are measured again. With --private-map alone, people are counted as the map names them, which proves nothing.
-    The private map says how the original is written; --columns and the like confirm or correct it.
+    The private map says how the original is written; --columns and the like confirm or correct it. Of a release that follows
+    another, --previous counts who is alike in both, and --previous-release confirms that map.
 
     Exit code 0: no check failed; 1: a check failed, or nothing is promised, or the claim is differential privacy, which
     no file can prove.
@@ -221,6 +233,8 @@ def audit(
             directory,
             original=paths or None,
             private_map=private_map,
+            previous=previous,
+            previous_release=previous_release,
             taxonomy=taxonomy,
             written=written,
             memory=memory,

@@ -92,7 +92,10 @@ def show_outcome(outcome: Outcome) -> None:
     )
     console.print(f"Took {outcome.seconds['total']:.2f} s ({seconds}).", style="dim")
     _show_files(console, outcome)
-    if outcome.series is None:
+    if release.claim.follows is not None:
+        for note in release.notes:
+            console.print(note)
+    elif outcome.series is None:
         console.print("Overlaps with earlier releases were not looked for: --series FILE does.", style="dim")
 
 

@@ -33,6 +33,7 @@ MOST_EPS, MOST_DELTA = 20.0, 1e-2  # beyond these differential privacy promises 
 
 OVERLAP = "Two releases of the same people say more together than each does alone: publish one, or none that overlap."
 PLANTED = "It counts accounts: k - 1 planted accounts, or one person with several, undo it."
+OTHERS = "Other releases of the same people than those that it follows say more together with it than each does alone: always follow the last."
 COMMON = "It hides which record is whose; it does not hide what all people of a class have in common."
 LENGTH = "Where copies are published, a record is exactly as long as the shortest original of its class: it tells that length."
 NOT_PROMISED = {
@@ -110,6 +111,9 @@ class Promise(msgspec.Struct, frozen=True):
         The parameters of differential privacy.
     aged
         Only accounts that were active on at least this many different days count; None where all do.
+    follows
+        Where a release follows others of the same people: how many people at least have the same record in each of them
+        and in this one, or are missing from the same ones. None where it follows none.
     """
 
     kind: Kind
@@ -123,6 +127,7 @@ class Promise(msgspec.Struct, frozen=True):
     eps: float | None = None
     delta: float | None = None
     aged: int | None = None
+    follows: int | None = None
 
 
 class Claim(Promise, frozen=True):
@@ -161,7 +166,9 @@ class Claim(Promise, frozen=True):
         what = "Every published record is"
         if self.kind == "k^m-anonymity":
             what = f"Any {self.m} published items that occur together are"
-        return f"{what} shared by at least {self.k} {self._sharers}.{self._nearness}{self._queries}"
+        return (
+            f"{what} shared by at least {self.k} {self._sharers}.{self._chain}{self._nearness}{self._queries}"
+        )
 
     @property
     def _active(self) -> str:
@@ -172,6 +179,15 @@ class Claim(Promise, frozen=True):
         if self.distinct == "people":
             return f"different people (and so by at least {self.k} {plural_of(self.unit)})"
         return "original records" if self.unit == "record" else plural_of(self.unit)
+
+    @property
+    def _chain(self) -> str:
+        if self.follows is None:
+            return ""
+        return (
+            f" Together with the releases before it that it follows: whatever records a {self.unit} has in all of them, or lacks in "
+            f"some, at least {self.follows} {plural_of(self.unit)} have and lack the same."
+        )
 
     @property
     def _nearness(self) -> str:
@@ -194,6 +210,8 @@ class Claim(Promise, frozen=True):
         caveats = NOT_PROMISED[self.kind]
         if self.kind in {"none", "differential privacy", "k-anonymous tiles"}:
             return caveats
+        if self.follows is not None:
+            caveats = tuple(OTHERS if caveat == OVERLAP else caveat for caveat in caveats)
         if self.speaks_of == "class":
             others = (caveat for caveat in caveats if caveat != LENGTH)
             caveats = ("A record describes its class: a person in it may have typed nothing of it.", *others)

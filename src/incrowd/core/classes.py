@@ -72,6 +72,9 @@ class Classes:
         for each of its rows.
     notes
         The method's account of its work, as sentences with numbers.
+    left
+        The class of each person who is counted and has no row: who was in an earlier release, and has no record since
+        (:mod:`incrowd.core.history`).
     """
 
     of_row: Ints32
@@ -86,15 +89,23 @@ class Classes:
     typed_by: int | None = None
     copies: Ints64 | None = None
     notes: tuple[str, ...] = ()
+    left: Ints32 | None = None
 
     def __len__(self) -> int:
         return len(self.start) - 1
 
     @property
     def sizes(self) -> Ints64:
-        """Records of each class: one for each of its rows, as a rule."""
+        """Records of each class: one for each of its rows, as a rule, and one for each person who has left and is counted."""
         if self.copies is not None:
             return self.copies
+        return (
+            self.present if self.left is None else self.present + np.bincount(self.left, minlength=len(self))
+        )
+
+    @property
+    def present(self) -> Ints64:
+        """Rows of each class."""
         return np.bincount(self.of_row[self.of_row != WITHHELD], minlength=len(self)).astype(np.int64)
 
     @property

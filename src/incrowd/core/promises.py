@@ -19,6 +19,7 @@ from incrowd.core.kinds import MAIN
 from incrowd.errors import ClaimError
 
 __all__ = [
+    "FOLLOWING",
     "KINDS",
     "Common",
     "Korolova",
@@ -160,6 +161,9 @@ KINDS: Mapping[str, tuple[Kind, type[Parameters]]] = {
     "suppress": ("none", Parameters),
 }
 
+FOLLOWING = frozenset(["flock", "partition"])
+"""Methods whose releases may follow an earlier one of the same people."""
+
 
 class Common(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The parameters that all methods share: k and the seed, and how the input was read, where it was a file."""
@@ -172,6 +176,7 @@ class Common(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     sets: bool | None = None
     unlisted: Literal["keep", "drop", "refuse"] | None = None
     kinds: Annotated[str, msgspec.Meta(pattern=_KINDS)] | None = None
+    follows: Annotated[int, msgspec.Meta(ge=2)] | None = None
 
 
 class Settings(NamedTuple):
@@ -242,6 +247,7 @@ def promised(settings: Settings, *, distinct: Distinct) -> Claim:
         "class" if queries else "owner",
         typed,
         aged=own.aged if isinstance(own, Mosaic) and own.aged > 1 else None,
+        follows=common.follows,
     )
 
 

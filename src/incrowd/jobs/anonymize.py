@@ -6,15 +6,18 @@ import inspect
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, get_args
 
 from incrowd.core.claims import Claim, Distinct
 from incrowd.core.classes import Classes
+from incrowd.core.history import Past
 from incrowd.core.promises import promised, read_settings
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Progress
 from incrowd.errors import BadInputError, check_choice, option
+from incrowd.jobs.following import follow
 from incrowd.methods.people import with_people
 from incrowd.methods.registry import Method
 from incrowd.release.model import Release
@@ -51,11 +54,14 @@ def make_release(
     k: int | None,
     seed: int = 0,
     distinct: Distinct | None = None,
+    past: Past | None = None,
     progress: Progress | None = None,
 ) -> Release | TileRelease:
     """Run a method on data that is attached to a taxonomy; everything is checked already."""
     transactions, taxonomy = attached.transactions, attached.taxonomy
     counted = counted_by(transactions, distinct)
+    if past is not None and k is not None:
+        return _following_release(attached, method, own, past, k=k, seed=seed, progress=progress)
     extra = _wanted(method, progress=progress, people=transactions.person)
     made = method.run(counted, taxonomy, k=k, seed=seed, **extra, **own)
     if isinstance(made, Tiles):
@@ -70,6 +76,25 @@ def make_release(
             "try others, or another method"
         )
     return Release(method.name, given, _claim(method, given, counted), transactions, taxonomy, classes)
+
+
+def _following_release(
+    attached: Attached,
+    method: Method,
+    own: Mapping[str, Any],
+    past: Past,
+    *,
+    k: int,
+    seed: int,
+    progress: Progress | None,
+) -> Release:
+    """Return a release that follows others of the same people; a record is a person's."""
+    data, tree = attached.transactions, attached.taxonomy
+    run = partial(method.run, seed=seed, **_wanted(method, progress=progress), **own)
+    assert method.records_of is not None  # noqa: S101 - the job is refused otherwise
+    classes, following = follow(data, tree, past, run, partial(method.records_of, **own), k=k)
+    given = {"k": k, "seed": seed, **own, "follows": min(k, past.k)}
+    return Release(method.name, given, _claim(method, given, data), data, tree, classes, following)
 
 
 def _tile_release(

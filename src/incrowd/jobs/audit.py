@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from incrowd.auditing.audit import Figured, audit
+from incrowd.auditing.history import Chain
 from incrowd.auditing.labels import Written
 from incrowd.auditing.owners import Originals
 from incrowd.auditing.result import Audit
@@ -41,6 +42,7 @@ from incrowd.release.files.manifest import (
 )
 from incrowd.release.files.records import Label
 from incrowd.release.files.tiles import Tile, TileManifest
+from incrowd.release.history import past_of, read_past
 from incrowd.release.lengths import lengths_of
 from incrowd.release.private_map import PrivateMap, read_map
 from incrowd.report.visible import visible
@@ -62,6 +64,8 @@ def audit_release(
     *,
     original: Inputs | None,
     private_map: Path | None,
+    previous: Path | None = None,
+    previous_release: Path | None = None,
     taxonomy: str | None,
     written: Mapping[str, str | None] | None = None,
     memory: str,
@@ -69,8 +73,9 @@ def audit_release(
 ) -> Audit:
     """Recount a release, against the originals and the private map where they are given.
 
-    `written` says how the originals are written, by the names of :class:`incrowd.logs.InputForm`; the private map says the rest.
+    `previous` is the private map of the release that it follows, which is at `previous_release`. `written` says how the originals are written, by the names of :class:`incrowd.logs.InputForm`; the private map says the rest.
     """
+    _check_previous(private_map, previous, previous_release)
     if private_map is None:
         if original is not None:
             raise BadInputError(
@@ -89,21 +94,59 @@ def audit_release(
         raise BadInputError(
             f"{option('private_map')} of a release of tiles needs {option('original')}: it says whose items they are"
         )
+    chain = None if previous is None else _chain(manifest, owned, private_map, previous, previous_release)
     if original is None:
         listener.step("audit")
-        result = audit(directory, people=owned.people(manifest.claim.unit) or [])
-        result.require(wrong=not owned.is_of(directory), problem="the private map is another release's")
-        return result
+        return _audit_by_map(directory, owned, manifest.claim.unit, chain)
     said = {name: value for name, value in (written or {}).items() if value is not None}
     attached = _read_again(
         original, owned.notes | said, manifest, taxonomy=taxonomy, memory=memory, listener=listener
     )
     listener.step("audit")
-    against = _audit_tiles_against if is_tiles else _audit_against
-    result = against(directory, attached, owned, listener)
+    if is_tiles:
+        result = _audit_tiles_against(directory, attached, owned)
+    else:
+        result = _audit_against(directory, attached, owned, chain, listener)
     if not result.problems:
         result.unproven += _unconfirmed(owned.notes, said)
+        if chain is not None and previous_release is None:
+            confirm = option("previous_release", "DIR")
+            result.unproven.append(f"that the map before is of what was published: confirm with {confirm}")
     return result
+
+
+def _audit_by_map(directory: Path, owned: PrivateMap, unit: str, chain: Chain | None) -> Audit:
+    """Audit a release by what private maps say, which are believed."""
+    result = audit(directory, people=owned.people(unit) or [], chain=chain)
+    if chain is not None:
+        result.unproven.append("that private maps name people as they are: only the originals tell")
+    result.require(wrong=not owned.is_of(directory), problem="the private map is another release's")
+    return result
+
+
+def _check_previous(private_map: Path | None, previous: Path | None, previous_release: Path | None) -> None:
+    """Refuse half of what is needed to hold a release against the one before."""
+    needs = {
+        ("previous", "private_map"): previous is not None and private_map is None,
+        ("previous_release", "previous"): previous_release is not None and previous is None,
+    }
+    for (given, needed), is_missing in needs.items():
+        if is_missing:
+            raise BadInputError(f"{option(given)} needs {option(needed)}: it says which record is whose")
+
+
+def _chain(
+    manifest: Manifest | TileManifest,
+    owned: PrivateMap,
+    private_map: Path,
+    previous: Path,
+    previous_release: Path | None,
+) -> Chain:
+    """Return what two private maps say of people; refuse a release that follows none."""
+    if manifest.claim.follows is None:
+        raise BadInputError(f"the release does not say that it follows another: drop {option('previous')}")
+    past = read_past(previous, previous_release)
+    return Chain(past, owned.row_of_owner, past_of(owned, private_map))
 
 
 def _unconfirmed(notes: Mapping[str, str], said: Mapping[str, str]) -> Iterator[str]:
@@ -150,34 +193,47 @@ def _read_again(
 
 
 def _audit_against(
-    directory: Path, attached: Attached, owned: PrivateMap, listener: ProgressListener
+    directory: Path, attached: Attached, owned: PrivateMap, chain: Chain | None, listener: ProgressListener
 ) -> Audit:
     """Audit a release against originals that were read again and a map of owners to rows."""
-    owners = attached.transactions.owners.to_pylist()
-    row_of_owner = owned.row_of_owner
-    row_of = [row_of_owner.get(owner, -1) for owner in owners]
-    originals = Originals(attached.transactions, attached.taxonomy, row_of, owned.renamed)
     manifest = read_manifest(directory)
     settings = read_settings(manifest.method, manifest.parameters)
+    originals, strangers = _originals(attached, owned, follows=settings.common.follows is not None)
     measure = partial(_measure_again, originals, settings, manifest.claim.claim)
-    result = audit(directory, originals=originals, measure=measure, progress=listener.reading)
+    result = audit(directory, originals=originals, measure=measure, chain=chain, progress=listener.reading)
     result.require(
         wrong=attached.transactions.unit != settings.common.unit,
         problem="the release says of another unit than the originals have that a record is one's",
     )
-    strangers = row_of_owner.keys() - set(owners)
+    if chain is not None:
+        strangers -= {person for group in chain.past.groups[: chain.past.published] for person in group}
     result.require(
-        wrong=bool(strangers),
+        wrong=bool(strangers) and (chain is not None or settings.common.follows is None),
         problem=f"the private map names {len(strangers):,} owners that the originals do not have",
     )
     return result
+
+
+def _originals(attached: Attached, owned: PrivateMap, *, follows: bool) -> tuple[Originals, set[str]]:
+    """Return what a map says of originals, and the owners whom it names and they do not have.
+
+    In a release that follows others these have left, as have owners of whom nothing is left; their rows are still theirs.
+    """
+    data, row_of = attached.transactions, dict(owned.row_of_owner)
+    has_any = np.diff(data.indptr) > 0
+    owners = data.owners.to_pylist()
+    rows = [
+        row_of.pop(owner, -1) if is_filled or not follows else -1
+        for owner, is_filled in zip(owners, has_any.tolist(), strict=True)
+    ]
+    left = sorted(row_of.values()) if follows else []
+    return Originals(data, attached.taxonomy, rows, owned.renamed, left), row_of.keys() - set(owners)
 
 
 def _audit_tiles_against(
     directory: Path,
     attached: Attached,
     owned: PrivateMap,
-    listener: ProgressListener,  # noqa: ARG001 - it is quick
 ) -> Audit:
     """Audit a release of tiles against originals that were read again and a map of owners to tiles."""
     data, tree = attached.transactions, attached.taxonomy
@@ -224,7 +280,7 @@ def _measure_again(
     data, tree = originals.transactions, originals.taxonomy
     classes = _classes(originals, written, node_of)
     shown = classes.of_row != WITHHELD
-    lengths = lengths_of(data, shown, claim.least)
+    lengths = lengths_of(data, shown, claim.least, left=len(originals.left))
     again = settings.recountable
     figures = figures_of(
         measure_losses(data, tree, classes) if again else None,
@@ -253,4 +309,5 @@ def _classes(originals: Originals, written: Written, node_of: Mapping[Label, int
         np.array(start, dtype=np.int64),
         np.array(nodes, dtype=np.int32),
         np.array(counts, dtype=np.int32),
+        left=record_of_row[np.array(originals.left, dtype=np.int64)],
     )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from incrowd.core.classes import filled_rows
+from incrowd.core.history import Past
 from incrowd.core.memory import Sizes, check_memory
 from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError, IncrowdError, option
@@ -43,6 +45,7 @@ __all__ = [
 
 TINY_TIMES = 10  # mosaic refuses fewer than 20 people
 TINY_LABELS = ["all", "pair", "1", "2", "3"]
+TINY_PAST = Past([["1", "somebody"], ["2", "3"]], published=2, k=2)
 TINY_PARENTS = np.array([-1, 0, 1, 1, 0], dtype=np.int32)
 
 
@@ -218,7 +221,8 @@ def map_notes(job: Job, read: Input) -> dict[str, str]:
 
 def _kernels_of(job: Job) -> str:
     """Return a name for what the job compiles."""
-    return f"{job.setting.kernels}-people" if job.counts_people else job.setting.kernels
+    people = "-people" if job.counts_people or job.past is not None else ""  # which are merged alike
+    return f"{job.setting.kernels}{people}"
 
 
 def kernels_are_compiled(job: Job) -> bool:
@@ -231,13 +235,16 @@ def load_kernels(job: Job) -> None:
     tiny = [["1", "2"], ["1", "2"], ["2", "2", "3"], ["3"]] * TINY_TIMES
     people = [str(row // 2) for row in range(len(tiny))] if job.counts_people else None
     rows = Transactions.from_rows(tiny, people=people)
+    if job.past is not None:
+        rows = replace(rows, unit="user")
     if job.method.needs_events:
         rows = rows.with_events()
     attached = attach(rows, Taxonomy.from_parents(TINY_PARENTS, pa.array(TINY_LABELS), name="tiny"))
     tree = attached.taxonomy
     with suppress(IncrowdError):  # there may be too little of it for the method
         k = None if job.method.is_noisy else 2
-        release = make_release(attached, job.method, job.setting.parameters, k=k)
+        past = None if job.past is None else TINY_PAST
+        release = make_release(attached, job.method, job.setting.parameters, k=k, past=past)
         _ = release.measures
     # Patterns are matched only where two items want the same one: here, two nodes want the root.
     measure_patterns([Pattern((1, 2), 1)], [Pattern((0,), 1)], tree, root_distance=tree.root_distance)

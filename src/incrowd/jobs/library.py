@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from incrowd.core.claims import LEAST_K, Distinct
@@ -55,6 +56,7 @@ def anonymize(
     seed: int | None = None,
     unlisted: Unlisted | None = None,
     distinct: Distinct | None = None,
+    previous: str | os.PathLike[str] | None = None,
     memory: str | int | None = None,
     progress: Progress | None = None,
     **parameters: Any,
@@ -81,6 +83,8 @@ def anonymize(
         What to do with items that the taxonomy lacks: ``"keep"`` (the default for WordNet; always with differential privacy), ``"drop"`` or ``"refuse"``.
     distinct
         What k counts where one person may have several rows: ``"people"`` (the default then) or ``"records"``.
+    previous
+        The private map of the last release of the same people, which this one follows (methods flock and partition, by user).
     memory
         The most memory that the job may take; three quarters of the machine's if it is not given.
     progress
@@ -89,16 +93,15 @@ def anonymize(
         The method's own parameters, as ``publish="bag"``; and `user`, `query`, `time`, `url`, `place` and so on: columns, as for :func:`incrowd.read`.
     """
     columns = {role: parameters.pop(role) for role in (*ROLES, *MORE_ROLES) if role in parameters}
-    how: dict[str, Any] = {
-        "k": k,
-        "goal": goal,
-        "method": method,
-        "seed": seed,
-        "unlisted": unlisted,
+    how: dict[str, Any] = {"k": k, "goal": goal, "method": method, "seed": seed, "unlisted": unlisted}
+    how |= {
         "distinct": distinct,
+        "sets": sets,
+        "kinds": ",".join(parse_kinds(kinds)) or None,
+        "parameters": parameters,
     }
-    how |= {"sets": sets, "kinds": ",".join(parse_kinds(kinds)) or None, "parameters": parameters}
-    options = _options(taxonomy, memory, unit=unit, items=items, **how)
+    how |= {"unit": unit, "items": items, "previous": None if previous is None else Path(previous)}
+    options = _options(taxonomy, memory, **how)
     with Clock(_Listener(progress)) as clock:
         return _released(data, columns, read_choices(options), _tree(taxonomy), clock)
 

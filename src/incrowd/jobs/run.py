@@ -216,6 +216,7 @@ def run_method(job: Job, attached: Attached, progress: Progress | None = None) -
         k=job.k,
         seed=job.seed,
         distinct=job.options.distinct,
+        past=job.past,
         progress=progress,
     )
 

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from incrowd.core.claims import Distinct, Kind, check_k
+from incrowd.core.history import Past
 from incrowd.core.kinds import parse_kinds
 from incrowd.errors import BadInputError, check_choice, option
 from incrowd.jobs.anonymize import SEED_BITS, check_distinct, choose_seed
+from incrowd.jobs.following import check_unit
 from incrowd.logs import ITEMS, InputForm, Inputs, Unit, format_of, parse_unit, read_form
 from incrowd.logs.files import find_parts, name_of
 from incrowd.logs.input import Input
@@ -22,9 +24,10 @@ from incrowd.logs.kinds import roles_of
 from incrowd.methods.registry import GOALS, METHODS, Method, method_named
 from incrowd.release.files.exports import check_forms
 from incrowd.release.files.heading import NO_HEADING, Heading, read_heading
+from incrowd.release.history import read_past
 from incrowd.release.private_map import check_map
 from incrowd.release.private_report import check_apart, check_report
-from incrowd.release.publication import check_out
+from incrowd.release.publication import NEEDS_MAP, check_out
 from incrowd.release.series import Series, check_series
 from incrowd.taxonomy import Unlisted
 
@@ -77,6 +80,8 @@ class Options:
     title: str | None = None
     date: str | None = None
     private_map: Path | None = None
+    previous: Path | None = None
+    previous_release: Path | None = None
     series: Path | None = None
     private_report: Path | None = None
     force: bool = False
@@ -130,6 +135,8 @@ class Job:
         What the publisher calls the release.
     kinds
         Further kinds of items that a unit has.
+    past
+        The people of the releases that it follows.
     """
 
     options: Options
@@ -142,6 +149,7 @@ class Job:
     seed: int = 0
     heading: Heading = NO_HEADING
     kinds: tuple[str, ...] = ()
+    past: Past | None = None
 
     @property
     def method(self) -> Method:
@@ -160,6 +168,8 @@ def read_job(options: Options) -> Job:
     check_forms(options.text_forms)
     heading = read_heading(options.title, options.date)
     check_out(options.out, force=options.force)
+    if job.past is not None and options.private_map is None and not options.dry_run:
+        raise BadInputError(NEEDS_MAP.format(option("private_map")))
     if options.private_map is not None:
         check_map(options.private_map, options.out, force=options.force)
     if options.private_report is not None:
@@ -187,7 +197,29 @@ def read_choices(options: Options) -> Job:
         items=job.items or items,
         seed=job.seed if options.seed is not None else choose_seed(method, None),
         chosen=tuple(spelled for spelled, given in chosen.items() if given is None),
+        past=_past_of(options, method),
     )
+
+
+def _past_of(options: Options, method: Method) -> Past | None:
+    """Read the people of the releases that this one follows; refuse a job that cannot follow."""
+    if options.previous is None:
+        if options.previous_release is not None:
+            raise BadInputError(
+                f"{option('previous_release')} needs {option('previous')}: the private map that was written with it"
+            )
+        return None
+    if method.records_of is None:
+        raise BadInputError(
+            f"a release by method {method.name} cannot follow another: use {option('method', 'flock')} or partition, "
+            f"or drop {option('previous')}"
+        )
+    check_unit(options.unit or "user")
+    if options.series is not None:
+        raise BadInputError(
+            f"{option('series')} refuses releases that overlap, and {option('previous')} makes one that may: drop either"
+        )
+    return read_past(options.previous, options.previous_release)
 
 
 def method_for(options: Options) -> tuple[Method, str | None]:

@@ -10,7 +10,7 @@ from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from incrowd.core.claims import Kind
-from incrowd.core.classes import Classes
+from incrowd.core.classes import Classes, Generalizations
 from incrowd.core.promises import KINDS, promise_of
 from incrowd.core.tiles import Tiles
 from incrowd.errors import BadInputError, check_choice, nearest
@@ -19,10 +19,10 @@ from incrowd.methods.baselines.korolova import check_korolova
 from incrowd.methods.baselines.microaggregation import erola, korolova, navarro, plain, poblete
 from incrowd.methods.baselines.suppress import suppress
 from incrowd.methods.clump.method import check_clump, clump
-from incrowd.methods.flock.method import check_flock, flock
+from incrowd.methods.flock.method import check_flock, flock, flock_records
 from incrowd.methods.microaggregation.method import check_microaggregation, microaggregation
 from incrowd.methods.mosaic.method import check_mosaic, check_needs, check_people, mosaic, mosaic_rate
-from incrowd.methods.partition.method import partition
+from incrowd.methods.partition.method import partition, partition_records
 from incrowd.methods.ssc.method import check_ssc, ssc
 
 __all__ = ["GOALS", "METHODS", "Goal", "Method", "method_named"]
@@ -76,6 +76,9 @@ class Method:
         needs times only where there are any.
     uses_places
         Whether its release shows words in the order in which they stand in queries.
+    records_of
+        Returns what given groups of rows publish, ``(rows, tree, row_start, members, ...)`` with its own parameters, so that its
+        release can follow an earlier one of the same people. None: it cannot.
     entry_bytes
         Bytes of memory for each item of each record.
     rate
@@ -94,6 +97,7 @@ class Method:
     items: str = "nouns"
     unit: str = "user"
     uses_places: bool = False
+    records_of: Callable[..., Generalizations] | None = None
     entry_bytes: int = 120
     rate: Callable[..., float] | None = None
 
@@ -190,9 +194,16 @@ _ALL = (
         flock,
         "Records of many users or baskets, as near to the originals as k allows.",
         check=check_flock,
+        records_of=flock_records,
         rate=_always(22.0),
     ),
-    Method(partition, "Quick records of large data; simple to explain.", entry_bytes=85, rate=_always(6.0)),
+    Method(
+        partition,
+        "Quick records of large data; simple to explain.",
+        records_of=partition_records,
+        entry_bytes=85,
+        rate=_always(6.0),
+    ),
     Method(clump, "Records of some thousand users whose words are grouped by meaning.", check=check_clump),
     Method(
         ssc,

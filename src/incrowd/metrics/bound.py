@@ -75,12 +75,12 @@ _KNOWN: WeakKeyDictionary[Transactions, WeakKeyDictionary[Taxonomy, dict[int, Bo
 def bound_of(transactions: Transactions, taxonomy: Taxonomy, classes: Classes, claim: Claim) -> Bound | None:
     """Return the bound that holds for a release, or None.
 
-    There is none where records do not generalize their owners' items, where there is no k-anonymity, and where
-    non-empty records are withheld. All methods on the same data with the same k have the same bound; it is computed
+    There is none where records do not generalize their owners' items, where there is no k-anonymity, where
+    non-empty records are withheld, and where a release follows others: the number of rows would tell how many people have left. All methods on the same data with the same k have the same bound; it is computed
     once.
     """
     withheld = np.any(transactions.lengths[classes.of_row == WITHHELD])
-    if claim.kind != "k-anonymity" or claim.speaks_of != "owner" or withheld:
+    if claim.kind != "k-anonymity" or claim.speaks_of != "owner" or claim.follows is not None or withheld:
         return None
     known = _KNOWN.setdefault(transactions, WeakKeyDictionary()).setdefault(taxonomy, {})
     if claim.least not in known:

@@ -127,6 +127,7 @@ def measure_losses(transactions: Transactions, taxonomy: Taxonomy, classes: Clas
 
 
 def _over_rows(classes: Classes, bags: Generalizations, value: Floats) -> float:
-    """Sum a value over the nodes that all published rows show, copies counted."""
+    """Sum a value over the nodes that all published rows show, copies counted; nothing is lost of who has no row."""
     total = np.concatenate(([0.0], np.cumsum(value * bags.counts)))
-    return float((np.diff(total[bags.start]) * classes.sizes).sum())
+    rows = classes.sizes if classes.left is None else classes.present
+    return float((np.diff(total[bags.start]) * rows).sum())

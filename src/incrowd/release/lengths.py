@@ -14,8 +14,16 @@ from incrowd.release.files.manifest import Bin
 __all__ = ["bins_of_people", "lengths_of"]
 
 
-def lengths_of(data: Transactions, published: Bools, k: int) -> list[Bin]:
-    """Return the lengths of the published rows, in bins of at least k people."""
+def lengths_of(data: Transactions, published: Bools, k: int, *, left: int = 0) -> list[Bin]:
+    """Return the lengths of the published rows, in bins of at least k people.
+
+    `left` people are counted who have no row: they are in the first bin, so that nothing tells how many they are.
+    """
+    first, *others = _lengths_of(data, published, k)
+    return [Bin(first.least, first.records + left), *others]
+
+
+def _lengths_of(data: Transactions, published: Bools, k: int) -> list[Bin]:
     lengths = data.lengths[published]
     edges = _edges(int(lengths.max(initial=1)).bit_length())
     place = np.searchsorted(edges, lengths, side="right") - 1

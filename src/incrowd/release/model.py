@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.auditing.audit import audit
+from incrowd.auditing.history import Chain
 from incrowd.auditing.owners import Originals
 from incrowd.auditing.result import Audit
 from incrowd.core.claims import Claim
@@ -33,7 +34,9 @@ from incrowd.release.files.manifest import Bin, Manifest
 from incrowd.release.files.nodes import PublishedNodes
 from incrowd.release.files.noisy_list import ListParameters, NoisyList, write_list
 from incrowd.release.files.records import RECORDS_SCHEMA, Record, shown
+from incrowd.release.history import Following, past_notes, past_of
 from incrowd.release.lengths import lengths_of
+from incrowd.release.private_map import PrivateMap
 from incrowd.release.publication import RecordsPublication
 from incrowd.release.rows import Entries, Records, entries_of, published_taxonomy, records_of
 from incrowd.release.shares import Shares
@@ -56,6 +59,8 @@ class Release(RecordsPublication, Tabular):
         What is promised of it.
     transactions, taxonomy, classes
         What it was made from, and what the method decided.
+    following
+        What it knows of the people of earlier releases, where it follows others.
     """
 
     method: str
@@ -64,6 +69,7 @@ class Release(RecordsPublication, Tabular):
     transactions: Transactions
     taxonomy: Taxonomy
     classes: Classes
+    following: Following | None = None
 
     @property
     def is_list(self) -> bool:
@@ -88,7 +94,9 @@ class Release(RecordsPublication, Tabular):
     @cached_property
     def records(self) -> Records:
         """The published records, sorted, and (privately) who owns which."""
-        return records_of(self.classes, self.entries)
+        return records_of(
+            self.classes, self.entries, None if self.following is None else self.following.group
+        )
 
     @cached_property
     def digest(self) -> Digest:
@@ -143,12 +151,14 @@ class Release(RecordsPublication, Tabular):
         record_of_row = np.repeat(np.arange(len(self.records)), self.records.sizes)
         published = row_of != WITHHELD
         people = count_distinct(record_of_row[row_of[published]], person[published], len(self.records))
-        return int(people.min(initial=len(self.transactions)))
+        people += np.bincount(record_of_row[self.records.row_of_left], minlength=len(people))
+        return int(people.min(initial=self.records.rows))
 
     @cached_property
     def lengths(self) -> list[Bin]:
         """The lengths of the originals of the published records, in bins of at least k."""
-        return lengths_of(self.transactions, self.classes.of_row != WITHHELD, self.claim.least)
+        left = 0 if self.classes.left is None else len(self.classes.left)
+        return lengths_of(self.transactions, self.classes.of_row != WITHHELD, self.claim.least, left=left)
 
     @property
     def silent_people(self) -> int:
@@ -192,7 +202,8 @@ class Release(RecordsPublication, Tabular):
     @property
     def originals(self) -> Originals:
         """What the audit holds the written files against."""
-        return Originals(self.transactions, self.taxonomy, self.records.row_of.tolist(), self.named.renamed)
+        rows, left = self.records.row_of.tolist(), self.records.row_of_left.tolist()
+        return Originals(self.transactions, self.taxonomy, rows, self.named.renamed, left)
 
     def write_records(self, path: Path) -> Digest:
         """Write the records and return them in sums."""
@@ -208,6 +219,30 @@ class Release(RecordsPublication, Tabular):
         rows = self.records.row_of
         published = np.flatnonzero(rows != WITHHELD)
         yield self.transactions.owners.take(pa.array(published)), pa.array(rows[published])
+        if self.following is not None:
+            yield pa.array(self.following.left, pa.string()), pa.array(self.records.row_of_left)
+
+    def past_notes(self, draft: Path) -> dict[str, str]:
+        """Return what a release that follows this one has to know."""
+        if self.following is None:
+            return super().past_notes(draft)
+        row = np.concatenate((self.records.row_of, self.records.row_of_left))
+        group = np.empty(self.records.rows, dtype=np.int64)
+        group[row[row != WITHHELD]] = self.following.group[row != WITHHELD]
+        record = np.repeat(np.arange(len(self.records)), self.records.sizes)
+        ends = np.flatnonzero((np.diff(group) != 0) | (np.diff(record) != 0)) + 1
+        sizes = np.diff(ends, prepend=0, append=len(group)).tolist()
+        return past_notes(self.claim.follows or self.claim.least, sizes, self.following.gone)
+
+    def chain(self, draft: Path) -> Chain | None:
+        """Return what the private maps of this release and of the one before it say; None where it follows none."""
+        if self.following is None:
+            return None
+        owner, row = (
+            pa.chunked_array(list(column)).to_pylist() for column in zip(*self.owners(), strict=True)
+        )
+        owned = PrivateMap(owner, row, self.past_notes(draft), {})
+        return Chain(self.following.past, owned.row_of_owner, past_of(owned, draft))
 
     def _measure(self) -> None:
         if not self.is_list:

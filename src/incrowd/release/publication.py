@@ -15,6 +15,7 @@ import msgspec
 import pyarrow as pa
 
 from incrowd.auditing.audit import Figured, MapParts, audit
+from incrowd.auditing.history import Chain
 from incrowd.auditing.owners import Owners
 from incrowd.auditing.result import Audit
 from incrowd.auditing.taxonomy import write_taxonomy
@@ -42,12 +43,15 @@ from incrowd.release.files.names import RELEASE_FILES
 from incrowd.release.files.nodes import PublishedNodes, levels_of
 from incrowd.release.files.page import render_report
 from incrowd.release.files.records import Label, Record
+from incrowd.release.history import past_notes
 from incrowd.release.private_map import check_map, is_map, notes_with, write_map
 from incrowd.release.private_report import Known, check_apart, check_report, is_report, write_report
 from incrowd.release.shares import Shares
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["Publication", "RecordsPublication", "check_out", "is_release"]
+__all__ = ["NEEDS_MAP", "Publication", "RecordsPublication", "check_out", "is_release"]
+
+NEEDS_MAP = "a release that follows another needs {}: without its map the next one cannot follow it"
 
 
 class PrivateFile(NamedTuple):
@@ -189,6 +193,8 @@ class Publication(ABC):
         for one in private:
             one.check(one.path, path, force=force)
         check_apart([one.path for one in private])
+        if self.claim.follows is not None and not any(one.check is check_map for one in private):
+            raise BadInputError(NEEDS_MAP.format(option("private_map")))
         if self.is_list and (text_forms or private):
             raise BadInputError(
                 f"method {self.method} publishes a list and no one's records: drop {option('write')}, {option('private_map')} and {option('private_report')}"
@@ -352,13 +358,28 @@ class RecordsPublication(Publication):
 
     def _write_map(self, file: Path, draft: Path, notes: Mapping[str, str]) -> None:
         """Write which owner got which row."""
-        write_map(file, self.owners(), notes_with(notes, self.named.renamed, draft))
+        noted = {**notes_with(notes, self.named.renamed, draft), **self.past_notes(draft)}
+        write_map(file, self.owners(), noted)
+
+    def past_notes(self, draft: Path) -> dict[str, str]:
+        """Return what a release that follows this one has to know, where one can."""
+        if self.claim.kind != "k-anonymity" or self.transactions.unit != "user":
+            return {}
+        return past_notes(self.claim.least, (size for _, size in self.runs(draft / "records.parquet")))
+
+    def chain(self, draft: Path) -> Chain | None:  # noqa: ARG002 - of a release that follows others
+        """Return what the private maps of this release and of the one before it say; None where it follows none."""
+        return None
 
     def _audit(self, draft: Path, progress: Progress | None) -> Audit:
+        chain = self.chain(draft)
+        if chain is None and self.claim.follows is not None:
+            raise ClaimError("what it promises together with the releases before it cannot be recounted")
         return audit(
             draft,
             originals=self.originals,
             measure=self.figured,
+            chain=chain,
             map_parts=self.map_parts,
             progress=progress,
         )

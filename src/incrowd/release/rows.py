@@ -36,9 +36,12 @@ class Records(RecordTable):
     ----------
     row_of
         Where each transaction went: its row in the table; WITHHELD if it is not published. Private.
+    row_of_left
+        The row of each person who is counted and has no transaction. Private.
     """
 
     row_of: Ints64
+    row_of_left: Ints64
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,8 +147,11 @@ def _listed_below(texts: pa.Array, nodes: Ints32) -> Ints32:
     return listed
 
 
-def records_of(classes: Classes, entries: Entries) -> Records:
-    """Spell out the classes' nodes as labels, merge classes that say the same, and sort."""
+def records_of(classes: Classes, entries: Entries, group: Ints64 | None = None) -> Records:
+    """Spell out the classes' nodes as labels, merge classes that say the same, and sort.
+
+    Where each row, and each person who has none, is of a `group`, equal records of one group are side by side.
+    """
     labels, exact, rank_of_entry = _ranked_labels(entries)
     start, rank, counts = _by_label(classes, rank_of_entry)
     keys = _keys(start, rank, counts)
@@ -156,8 +162,8 @@ def records_of(classes: Classes, entries: Entries) -> Records:
     first_class[record_of_class[::-1]] = np.arange(len(keys))[::-1]
     sizes = np.bincount(record_of_class, weights=classes.sizes, minlength=len(distinct)).astype(np.int64)
     offsets, take = take_lists(start, first_class)
-    row_of = _rows(classes, record_of_class)
-    return Records(labels, exact, offsets, rank[take], counts[take], sizes, row_of)
+    row_of, row_of_left = _rows(classes, record_of_class, group)
+    return Records(labels, exact, offsets, rank[take], counts[take], sizes, row_of, row_of_left)
 
 
 def published_taxonomy(entries: Entries) -> pa.Table:
@@ -213,10 +219,12 @@ def _keys(start: Ints64, rank: Ints32, counts: Ints32) -> list[tuple[bytes, byte
     return [(items[a:b].tobytes(), times[a:b].tobytes()) for a, b in pairwise(bounds)]
 
 
-def _rows(classes: Classes, record_of_class: Ints64) -> Ints64:
-    """Give each published transaction a row of its record."""
-    published = np.flatnonzero(classes.of_row != WITHHELD)
-    record = record_of_class[classes.of_row[published]]
-    row_of = np.full(len(classes.of_row), WITHHELD, dtype=np.int64)
-    row_of[published[np.argsort(record, kind="stable")]] = np.arange(len(published))
-    return row_of
+def _rows(classes: Classes, record_of_class: Ints64, group: Ints64 | None) -> tuple[Ints64, Ints64]:
+    """Give each published transaction a row of its record, and each person who is counted without one."""
+    of_class = classes.of_row if classes.left is None else np.concatenate((classes.of_row, classes.left))
+    published = np.flatnonzero(of_class != WITHHELD)
+    record = record_of_class[of_class[published]]
+    order = np.argsort(record, kind="stable") if group is None else np.lexsort((group[published], record))
+    row_of = np.full(len(of_class), WITHHELD, dtype=np.int64)
+    row_of[published[order]] = np.arange(len(published))
+    return row_of[: len(classes.of_row)], row_of[len(classes.of_row) :]

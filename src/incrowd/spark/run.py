@@ -97,6 +97,7 @@ def _check(options: Options, sources: Sequence[str]) -> None:
         f"method {name}": name not in (*METHODS, *ON_DRIVER),
         f"--encoding {options.encoding}": find_encoding(options.encoding or UTF8) != UTF8,
         "--format json": options.format == "json",
+        "--previous": options.previous is not None or options.previous_release is not None,
         f"--series with method {name}": on_cluster and options.series is not None,
         f"--private-report with method {name}": on_cluster and options.private_report is not None,
     }

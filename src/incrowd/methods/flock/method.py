@@ -16,12 +16,12 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from incrowd.core.classes import WITHHELD, Classes, filled_rows
+from incrowd.core.classes import WITHHELD, Classes, Generalizations, filled_rows
 from incrowd.core.ragged import starts_of
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Floats, Ints32, Ints64, Progress
 from incrowd.errors import BadInputError
-from incrowd.kernels.arrays import leaf_rows, tree_arrays
+from incrowd.kernels.arrays import Rows, Tree, leaf_rows, tree_arrays
 from incrowd.kernels.lcg import (
     AncestorRows,
     ancestor_rows,
@@ -40,6 +40,7 @@ __all__ = [
     "check_flock",
     "equal_groups",
     "flock",
+    "flock_records",
     "grow",
     "improve",
     "listed",
@@ -169,6 +170,11 @@ def flock(
     of_row = np.full(len(transactions), WITHHELD, dtype=np.int32)
     of_row[members] = np.repeat(np.arange(len(start) - 1, dtype=np.int32), np.diff(start))
     return Classes(of_row, published.start, published.nodes, published.counts)
+
+
+def flock_records(rows: Rows, tree: Tree, row_start: Ints64, members: Ints64, **_: object) -> Generalizations:
+    """Return what given groups of rows publish: their least common generalizations."""
+    return common_generalization(ancestor_rows(rows, tree), tree, row_start, members)
 
 
 def _grouped(problem: Problem, rows: Ints64, for_each: ForEach) -> Ints64:

@@ -33,6 +33,7 @@ __all__ = [
     "best_node",
     "finish",
     "joined",
+    "settled",
     "split_rows",
     "whole",
     "write_cut",
@@ -309,6 +310,26 @@ def _leave(new_gains: Ints64, gains: Ints64, spent: Ints64, best: int, hits: int
     for j in range(len(gains)):
         if j != best and gains[j] != CLOSED:
             new_gains[j if j < best else j + shift] = gains[j] - spent[j]
+
+
+@kernel
+def settled(rows: Rows, tree: Tree, row_start: Ints64, members: Ints64) -> Groups:
+    """Return given groups of rows (none empty), each with its cut: the root, refined as far as all rows of the group agree."""
+    groups, most, longest = len(row_start) - 1, 0, 0
+    for i in range(len(members)):
+        length = rows.start[members[i] + 1] - rows.start[members[i]]
+        longest = max(longest, length)
+    for group in range(groups):
+        first = members[row_start[group]]
+        most += rows.start[first + 1] - rows.start[first]
+    waiting, hit = np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32)
+    node_start, nodes = np.zeros(groups + 1, np.int64), np.empty(most, np.int32)
+    for group in range(groups):
+        part = members[row_start[group] : row_start[group + 1]]
+        filled = _settle(rows, tree, part, 0, waiting, hit, nodes, node_start[group])
+        node_start[group + 1] = filled
+    nodes = nodes[: node_start[groups]].copy()
+    return Groups(row_start, members, node_start, nodes, np.full(len(nodes), CLOSED, np.int64))
 
 
 @helper

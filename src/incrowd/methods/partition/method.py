@@ -17,10 +17,10 @@ from incrowd.core.types import Ints64
 from incrowd.kernels.arrays import Rows, Tree, leaf_rows, tree_arrays
 from incrowd.kernels.generalize import Groups, smallest_counts
 from incrowd.kernels.lcg import ancestor_rows, common_generalization
-from incrowd.methods.partition.kernel import finish, joined, split_rows, whole
+from incrowd.methods.partition.kernel import finish, joined, settled, split_rows, whole
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["partition", "published_by"]
+__all__ = ["partition", "partition_records", "published_by"]
 
 
 ITEMS_IN_CACHE = 1 << 16  # a partition of so many items is finished by one thread, on a copy of its rows
@@ -60,6 +60,13 @@ def partition(
     )
     shown = published_by(groups, rows, tree, publish)
     return Classes(of_row, shown.start, shown.nodes, shown.counts)
+
+
+def partition_records(
+    rows: Rows, tree: Tree, row_start: Ints64, members: Ints64, *, publish: str
+) -> Generalizations:
+    """Return what given groups of rows publish: the cut that partition would end with if it could not split them."""
+    return published_by(settled(rows, tree, row_start, members), rows, tree, publish)
 
 
 def published_by(groups: Groups, rows: Rows, tree: Tree, publish: str) -> Generalizations:
