@@ -95,12 +95,14 @@ def few_days(tmp_path_factory):
 
 
 @pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize(("unit", "units"), [("query", 240), ("day", 120), ("week", 90)])
-def test_queries_days_and_weeks(few_days, tmp_path, unit, units):
+@pytest.mark.parametrize(
+    ("unit", "units"), [("query", 240), ("mini-session:2/10m", 180), ("day", 120), ("week", 90)]
+)
+def test_queries_mini_sessions_days_and_weeks(few_days, tmp_path, unit, units):
     found, _ = on_both(
         few_days, tmp_path, method="mosaic", k=3, unit=unit, items="terms", private_map="map", seed=5
     )
-    assert (found["claim"]["unit"], found["records_in"]) == (unit, units)
+    assert (found["claim"]["unit"], found["records_in"]) == (unit.partition(":")[0], units)
     assert found["groups"] > 1
     assert (tmp_path / "spark/map").read_bytes() == (tmp_path / "local/map").read_bytes()
 

@@ -36,6 +36,7 @@ __all__ = [
 Texts = Literal["none", "queries", "bags"]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+_UNIT = r"^(record|user|query|day|week|session:[0-9]{1,12}|mini-session:[0-9]{1,9}/[0-9]{1,12})\Z"
 _TAXONOMY = r"^(wordnet|balanced:[0-9]{1,9}|file)\Z"
 
 
@@ -157,7 +158,7 @@ class Common(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
     k: Annotated[int, msgspec.Meta(ge=2)]
     seed: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-    unit: Annotated[str, msgspec.Meta(pattern=r"^(record|user|query|day|week|session:[0-9]{1,12})\Z")]
+    unit: Annotated[str, msgspec.Meta(pattern=_UNIT)]
     taxonomy: Annotated[str, msgspec.Meta(pattern=_TAXONOMY)]
     items: Literal["nouns", "terms", "queries", "concepts", "raw"] | None = None
     sets: bool | None = None

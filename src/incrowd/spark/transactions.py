@@ -21,9 +21,11 @@ from incrowd.core.claims import PARTS
 from incrowd.core.ragged import list_ids, starts_of
 from incrowd.core.transactions import Transactions
 from incrowd.logs.items import WORD_ITEMS, Lookup, lookup_of, named_by_kind, words_of
+from incrowd.logs.mini_sessions import find_starts
 from incrowd.logs.tokens import places_within
 from incrowd.logs.units import Part, Unit
 from incrowd.logs.weeks import WEEK
+from incrowd.spark.bags import of_table
 from incrowd.spark.reading.read import Reading
 from incrowd.spark.work import Work
 from incrowd.taxonomy import Attached, Taxonomy
@@ -152,6 +154,8 @@ def _events(reading: Reading, unit: Unit) -> DataFrame:
     events = events.distinct() if reading.has_times else events
     if unit.gap is not None:
         visits = _sessions(events, unit.gap)
+    elif unit.most is not None:
+        visits = _mini_sessions(events, unit.most, unit.within)
     elif unit.part is not None:
         visits = events.withColumn("visit", _place(unit.part))
     else:
@@ -165,6 +169,19 @@ def _sessions(events: DataFrame, gap: int) -> DataFrame:
     in_order = Window.partitionBy("user").orderBy("time")
     starts = f.coalesce((f.col("time") - f.lag("time").over(in_order) > gap).cast("int"), f.lit(0))
     return events.withColumn("starts", starts).withColumn("visit", 1 + f.sum("starts").over(in_order))
+
+
+def _mini_sessions(events: DataFrame, most: int, within: int) -> DataFrame:
+    """Return the events with the `visit`: the number of the user's mini-session."""
+    cut = of_table(_cut_user, most, within)
+    return events.groupBy("user").applyInArrow(cut, "user string, time long, query string, visit long")
+
+
+def _cut_user(most: int, within: int, table: pa.Table) -> pa.Table:
+    """Cut one user's events."""
+    ordered = table.select(["user", "time", "query"]).sort_by([("time", "ascending"), ("query", "ascending")])
+    starts = find_starts(np.zeros(len(table), np.int64), np.array(ordered["time"], np.int64), most, within)
+    return ordered.append_column("visit", pa.array(np.cumsum(starts), pa.int64()))
 
 
 def _place(part: Part) -> Column:
