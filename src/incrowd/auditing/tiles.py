@@ -279,8 +279,11 @@ def _check_holders(
     people = np.bincount(holdings.tile, minlength=len(tiles)).tolist()
     result.people_min = min(people, default=0)
     active = f" who were active on at least {own.aged:,} days" if own.aged > 1 else ""
-    with result.checking(f"each tile is held by at least {result.people_min:,} different people{active}"):
-        k = settings.common.k
+    k = settings.common.k
+    least = (
+        result.people_min if own.counts == "exact" else k
+    )  # an exact number is not told where none is published
+    with result.checking(f"each tile is held by at least {least:,} different people{active}"):
         rare = sum(number < k for number in people)
         result.require(wrong=bool(rare), problem=f"{rare:,} tiles are held by fewer than {k} people")
     if own.confidence < 1:

@@ -74,6 +74,16 @@ DEMO_USERS = 2_000
     type=FILE,
     help="Write a page of originals beside what is published of them (mode 0600). Never publish that file.",
 )
+@click.option(
+    "--never",
+    type=FILE,
+    help="Words never to publish, one a line ('#' begins a comment): left out before anything is counted, with the queries and addresses that hold one.",
+)
+@click.option(
+    "--certificate",
+    is_flag=True,
+    help="Write two pages beside the release once it is audited: OUT.certificate.html to print, and OUT.dictionary.html.",
+)
 @click.option("--force", is_flag=True, help="Replace an existing release (and nothing else).")
 @click.option("--keep-rejected", is_flag=True, help="Keep the text of rejected lines in rejects.jsonl.")
 @click.option(
@@ -190,6 +200,7 @@ def demo(out: Path, as_json: bool) -> None:  # noqa: FBT001
 )
 @click.option("--private-map", type=FILE, help="The map that --private-map wrote.")
 @click.option("--taxonomy", help="The taxonomy file, if it has moved since.")
+@click.option("--never", type=FILE, help="The list of words that are never published, if it has moved since.")
 @form_options
 @click.option("--memory", default="4GB", show_default=True, help="Memory for reading the original.")
 @json_option
@@ -198,6 +209,7 @@ def audit(
     original: tuple[str, ...],
     private_map: Path | None,
     taxonomy: str | None,
+    never: Path | None,
     memory: str,
     as_json: bool,  # noqa: FBT001
     **written: str | None,
@@ -221,6 +233,7 @@ def audit(
             original=paths or None,
             private_map=private_map,
             taxonomy=taxonomy,
+            never=never,
             written=written,
             memory=memory,
             listener=progress,

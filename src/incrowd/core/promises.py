@@ -36,6 +36,7 @@ __all__ = [
 Texts = Literal["none", "queries", "bags"]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Day = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")]
 _UNIT = r"^(record|user|query|day|week|session:[0-9]{1,12}|mini-session:[0-9]{1,9}/[0-9]{1,12})\Z"
 _TAXONOMY = r"^(wordnet|balanced:[0-9]{1,9}|file)\Z"
 
@@ -154,7 +155,10 @@ KINDS: Mapping[str, tuple[Kind, type[Parameters]]] = {
 
 
 class Common(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The parameters that all methods share: k and the seed, and how the input was read, where it was a file."""
+    """The parameters that all methods share: k and the seed, and how the input was read, where it was a file.
+
+    `never` says that a list of words was left out, and not which. `first_day` and `last_day` are the first and the last on which k people were active.
+    """
 
     k: Annotated[int, msgspec.Meta(ge=2)]
     seed: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -163,6 +167,9 @@ class Common(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     items: Literal["nouns", "terms", "queries", "concepts", "raw"] | None = None
     sets: bool | None = None
     unlisted: Literal["keep", "drop", "refuse"] | None = None
+    never: bool = False
+    first_day: Day | None = None
+    last_day: Day | None = None
 
 
 class Settings(NamedTuple):

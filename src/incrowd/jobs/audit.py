@@ -12,7 +12,9 @@ import numpy as np
 
 from incrowd.auditing.audit import Figured, audit
 from incrowd.auditing.labels import Written
+from incrowd.auditing.never import UNKNOWN_LIST, check_never
 from incrowd.auditing.owners import Originals
+from incrowd.auditing.period import check_period
 from incrowd.auditing.result import Audit
 from incrowd.auditing.tile_holders import TileOriginals
 from incrowd.auditing.tiles import audit_tiles, nodes_of_tiles
@@ -23,7 +25,7 @@ from incrowd.core.ragged import starts_of
 from incrowd.core.tiles import Tiles
 from incrowd.errors import BadInputError, option
 from incrowd.jobs.clock import ProgressListener
-from incrowd.jobs.data import knowledge_of
+from incrowd.jobs.data import attach_without, knowledge_of
 from incrowd.logs import Inputs, read_form, read_parts
 from incrowd.metrics import bound_of, measure_losses, measure_utility
 from incrowd.metrics.use import use_of_classes, use_of_tiles
@@ -39,9 +41,10 @@ from incrowd.release.files.manifest import (
 from incrowd.release.files.records import Label
 from incrowd.release.files.tiles import Tile, TileManifest
 from incrowd.release.lengths import lengths_of
-from incrowd.release.private_map import PrivateMap, read_map
+from incrowd.release.private_map import PrivateMap, read_map, read_notes
 from incrowd.report.visible import visible
 from incrowd.taxonomy import Attached, open_taxonomy
+from incrowd.text.never import NeverList, read_never
 
 __all__ = ["audit_release"]
 
@@ -59,14 +62,72 @@ def audit_release(
     original: Inputs | None,
     private_map: Path | None,
     taxonomy: str | None,
+    never: Path | None = None,
     written: Mapping[str, str | None] | None = None,
     memory: str,
     listener: ProgressListener,
 ) -> Audit:
     """Recount a release, against the originals and the private map where they are given.
 
-    `written` says how the originals are written, by the names of :class:`incrowd.logs.InputForm`; the private map says the rest.
+    `written` says how the originals are written, by the names of :class:`incrowd.logs.InputForm`, and `never` is the list of words that were left out;
+    the private map says the rest.
     """
+    words = None if never is None else read_never(never)
+    if original is not None and private_map is not None:
+        notes = read_notes(private_map)
+        words = words or _noted_list(notes)
+        if words is not None and notes.get("never_sha256", words.digest) != words.digest:
+            raise BadInputError(f"{option('never')} is another list than the release was made with")
+    result = _recounted(
+        directory,
+        original=original,
+        private_map=private_map,
+        taxonomy=taxonomy,
+        never=words,
+        written=written,
+        memory=memory,
+        listener=listener,
+    )
+    if words is not None:
+        check_never(directory, words.found_in, result)
+    elif _says_never(directory):
+        result.unchecked.append(UNKNOWN_LIST)
+    return result
+
+
+def _noted_list(notes: Mapping[str, str]) -> NeverList | None:
+    """Return the list of words that a private map notes, if it notes one."""
+    if "never" not in notes:
+        return None
+    path = Path(notes["never"])
+    if not path.is_file():
+        raise BadInputError(
+            f"the release was made with a list of words that is not where it was: give it with {option('never', 'FILE')}"
+        )
+    return read_never(path)
+
+
+def _says_never(directory: Path) -> bool:
+    """Tell whether a release says that a list of words was left out."""
+    form = format_of(directory)
+    if form == LIST_FORMAT:
+        return False
+    manifest = read_manifest(directory, TileManifest if form == TILES_FORMAT else Manifest)
+    return bool(manifest.parameters.get("never"))
+
+
+def _recounted(
+    directory: Path,
+    *,
+    original: Inputs | None,
+    private_map: Path | None,
+    taxonomy: str | None,
+    never: NeverList | None,
+    written: Mapping[str, str | None] | None,
+    memory: str,
+    listener: ProgressListener,
+) -> Audit:
+    """Recount a release as far as the originals and the private map allow."""
     if private_map is None:
         if original is not None:
             raise BadInputError(
@@ -92,11 +153,18 @@ def audit_release(
         return result
     said = {name: value for name, value in (written or {}).items() if value is not None}
     attached = _read_again(
-        original, owned.notes | said, manifest, taxonomy=taxonomy, memory=memory, listener=listener
+        original,
+        owned.notes | said,
+        manifest,
+        taxonomy=taxonomy,
+        never=never,
+        memory=memory,
+        listener=listener,
     )
     listener.step("audit")
     against = _audit_tiles_against if is_tiles else _audit_against
     result = against(directory, attached, owned, listener)
+    check_period(manifest.parameters, attached.transactions.activity, manifest.claim.claim.least, result)
     if not result.problems:
         result.unproven += _unconfirmed(owned.notes, said)
     return result
@@ -116,6 +184,7 @@ def _read_again(
     manifest: Manifest | TileManifest,
     *,
     taxonomy: str | None,
+    never: NeverList | None,
     memory: str,
     listener: ProgressListener,
 ) -> Attached:
@@ -124,6 +193,11 @@ def _read_again(
     if made.items is None:
         raise BadInputError("the release was not made from a file: its manifest does not say how to read one")
     source = made.taxonomy if made.taxonomy != "file" else taxonomy or notes.get("taxonomy")
+    if made.never != (never is not None):
+        raise BadInputError(
+            f"the release was made {'with' if made.never else 'without'} a list of words: "
+            + (f"give it with {option('never', 'FILE')}" if made.never else f"drop {option('never')}")
+        )
     if source is None:
         raise BadInputError(
             f"the release was made with a taxonomy file: give it with {option('taxonomy', 'FILE')}"
@@ -137,9 +211,12 @@ def _read_again(
             knowledge=knowledge_of(source) if made.items == "concepts" else None,
             events=manifest.claim.typed_by is not None,
             places=isinstance(manifest, TileManifest),
+            never=never,
         )
     listener.step("taxonomy")
-    return open_taxonomy(source, transactions, unlisted=made.unlisted)
+    return attach_without(
+        never, transactions, lambda data: open_taxonomy(source, data, unlisted=made.unlisted)
+    )
 
 
 def _audit_against(

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from incrowd.logs.rejects import Rejects
     from incrowd.logs.store import Store
     from incrowd.taxonomy import Taxonomy
+    from incrowd.text.never import NeverList
 
 __all__ = ["Log"]
 
@@ -97,6 +98,7 @@ class Log(Input):
         knowledge: Taxonomy | None = None,
         events: bool = False,
         places: bool = False,
+        never: NeverList | None = None,
         progress: Progress | None = None,
     ) -> Transactions:
         """Build one row of items for each privacy unit.
@@ -119,6 +121,8 @@ class Log(Input):
             Whether to keep every query event too, which some methods need. It takes memory.
         places
             Whether to note where in a query each word of a row stands, at the earliest; only words have places.
+        never
+            Words that are left out, with every query that holds one.
         progress
             Called with (steps done, steps in all) now and then.
 
@@ -137,14 +141,15 @@ class Log(Input):
             make_units(self.store, wanted, has_times=self.has_times)
             # Finding the words and counting them take about as long.
             counts["queries"] = self._fill_tokens(wanted, chosen, report, places=places)
-        look_up_words(self.store, lookup_of(chosen, knowledge))
+        look_up_words(self.store, lookup_of(chosen, knowledge, never))
         counts |= count_kinds(self.store)
         half = partial(_second_half, report)
         rows = compress(self.store, by_part=wanted.is_part, places=places, progress=half)
         made = self._with_times(self._finish(rows, label, chosen, counts, bags=bags), wanted)
         if not events:
             return made
-        return replace(made, events=collect_events(self.store, wanted, len(made), has_times=self.has_times))
+        found = collect_events(self.store, wanted, len(made), has_times=self.has_times, never=never)
+        return replace(made, events=found)
 
     def _with_times(self, made: Transactions, unit: Unit) -> Transactions:
         """Add when units were active, and whether there are clicks, where the log says so."""

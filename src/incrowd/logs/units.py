@@ -91,6 +91,10 @@ _DAYS = """
         SELECT "user" AS person, count(DISTINCT floor(time / 86400)) AS days FROM events GROUP BY "user"
     ) AS active ON active.person = {owner} ORDER BY unit
 """
+_PEOPLE_BY_DAY = """
+    SELECT day, count(*) AS people
+    FROM (SELECT DISTINCT "user", floor(time / 86400)::BIGINT AS day FROM events) GROUP BY day ORDER BY day
+"""
 Part = Literal["query", "day", "week"]
 
 
@@ -196,10 +200,12 @@ def make_units(store: Store, unit: Unit, *, has_times: bool) -> None:
 
 
 def find_activity(store: Store, unit: Unit) -> Activity:
-    """Return on how many days the person of each unit was active, and when the first and the last event were."""
+    """Return on how many days the person of each unit was active, when the first and the last event were, and how many people each day has."""
     first, last = store.row("SELECT coalesce(min(time), 0), coalesce(max(time), 0) FROM events")
     days = store.table(_DAYS.format(owner='units."user"' if unit.is_part else "units.owner")).column(0)
-    return Activity(np.array(days, dtype=np.int32), first, last)
+    by_day = store.table(_PEOPLE_BY_DAY)
+    counted = (np.array(by_day["day"], dtype=np.int64), np.array(by_day["people"], dtype=np.int64))
+    return Activity(np.array(days, dtype=np.int32), first, last, counted)
 
 
 def queries_by_unit(store: Store, unit: Unit, *, has_times: bool) -> Iterator[pa.RecordBatch]:
