@@ -108,6 +108,27 @@ def test_queries_mini_sessions_days_and_weeks(few_days, tmp_path, unit, units):
 
 
 @pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("method", ["mosaic", "flock"])
+def test_words_that_are_never_published_and_the_certificate(few_days, tmp_path, method):
+    never = tmp_path / "never.txt"
+    never.write_text("wine\n", encoding="utf-8")
+    wanted = {"unit": "mini-session:2/10m", "items": "terms", "never": never, "certificate": True}
+    found, local = on_both(few_days, tmp_path, method=method, k=3, seed=5, **wanted)
+    assert found["input"]["never_occurrences"] == local["input"]["never_occurrences"] > 0
+    # The days on which all are active, and not those of one.
+    assert found["parameters"]["first_day"] == "2006-03-04"
+    assert found["parameters"]["last_day"] == "2006-03-20"
+    dictionaries = [(tmp_path / name / "out.dictionary.html").read_bytes() for name in ("spark", "local")]
+    assert dictionaries[0] == dictionaries[1]
+    if method == "mosaic":  # the records of flock are in another file there
+        pages = [(tmp_path / name / "out.certificate.html").read_bytes() for name in ("spark", "local")]
+        assert pages[0] == pages[1]
+    assert not any(
+        b"wine" in file.read_bytes() for file in (tmp_path / "spark/out").rglob("*") if file.is_file()
+    )
+
+
+@pytest.mark.usefixtures("spark")
 def test_people_with_nouns_that_wordnet_knows_in_one_series(log, tmp_path):
     ledger = tmp_path / "ledger"
     ledger.write_text('{"format":"incrowd-series/1","seed":5}\n', encoding="utf-8")

@@ -165,8 +165,7 @@ def read_job(options: Options) -> Job:
         check_map(options.private_map, options.out, force=options.force)
     if options.private_report is not None:
         _check_report(options, options.private_report, job.method)
-    if options.certificate:
-        _check_certificate(options, job)
+    _check_certificate(options, job)
     return replace(job, seed=_seed_of(options, job.method), heading=heading)
 
 
@@ -247,11 +246,11 @@ def _never_for(method: Method, path: Path) -> NeverList:
 
 def _check_certificate(options: Options, job: Job) -> None:
     """Refuse a certificate of what no audit can confirm, or that cannot be written."""
-    if job.setting.kind in ("none", "differential privacy"):
+    if options.certificate and job.setting.kind in ("none", "differential privacy"):
         raise BadInputError(
             f"what method {job.method.name} publishes cannot be confirmed by an audit: drop {option('certificate', value=True)}"
         )
-    check_pages(options.out, force=options.force)
+    check_pages(options.out, force=options.force, wanted=options.certificate)
 
 
 def _check_report(options: Options, report: Path, method: Method) -> None:

@@ -16,7 +16,7 @@ import msgspec
 from incrowd.auditing.period import PERIOD
 from incrowd.auditing.result import Audit
 from incrowd.core.atomic import atomic_writes, check_free
-from incrowd.errors import BadInputError, ClaimError
+from incrowd.errors import BadInputError, ClaimError, option
 from incrowd.release.files.dictionary import (
     CLAIM,
     NUMBERS,
@@ -62,12 +62,18 @@ class HashedFile(NamedTuple):
 
 def pages_of(out: Path) -> Pages:
     """Return where the pages of a release are."""
-    out = out if out.name else out.absolute()
+    out = out if out.name not in ("", "..") else out.resolve()
     return Pages(*(out.with_name(f"{out.name}.{kind}.html") for kind in Pages._fields))
 
 
-def check_pages(out: Path, *, force: bool) -> None:
-    """Refuse pages that would replace another file."""
+def check_pages(out: Path, *, force: bool, wanted: bool = True) -> None:
+    """Refuse pages that would replace another file, and those of an earlier release, which would lie beside one that they do not speak of."""
+    if not wanted:
+        for path in filter(is_page, pages_of(out)):
+            raise BadInputError(
+                f"{path} is of another release with this name: remove it, or use {option('certificate', value=True)}"
+            )
+        return
     for path in pages_of(out):
         check_free(path, force=force, ours=is_page, what=f"page {path.name}, which goes with the release,")
 

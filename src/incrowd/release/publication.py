@@ -164,9 +164,8 @@ class Publication(ABC):
         path = Path(path)
         private = self._private_files(private_map, private_report, map_notes or {})
         self._check_places(path, private, text_forms, force=force)
+        check_pages(path, force=force, wanted=certificate)
         beside = [*private, *(_pages(path) if certificate else ())]
-        for one in beside[len(private) :]:
-            one.check(path, force=force)
         finals = [(path, is_release), *((one.path, one.is_ours) for one in beside)][::-1]
         with atomic_writes([(name, ours if force else None) for name, ours in finals]) as (*files, draft):
             draft.mkdir()
