@@ -6,7 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from cli.helpers import call, refused
+from incrowd.logs import read_log
 from incrowd.logs.items import lookup_of
+from incrowd.text.never import read_never
 
 QUERIES = ["hardwood floors", "zebra school", "school bus", "spaniel puppy", "zebra/lion park"]
 PEOPLE = 60
@@ -119,3 +121,19 @@ def test_a_word_that_slips_through_is_not_published(place, tmp_path, monkeypatch
 def test_a_list_with_noise_takes_no_list(place, tmp_path):
     line = refused(anonymize(place, tmp_path / "out", "--method", "korolova"), tmp_path / "out")
     assert "drop --never" in line
+
+
+def test_query_events_and_clicked_addresses_with_such_a_word_are_left_out(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text(
+        "user,time,query,url\na,1,zebra food,http://x.example/\na,2,cats,http://zebra.example/\n"
+        "a,2,cats,http://y.example/a\na,3,cats,http://y.example/%5Aebra\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "never.txt").write_text("zebra\n", encoding="utf-8")
+    with read_log(str(path), format="csv") as log:
+        made = log.transactions(items="concepts", events=True, never=read_never(tmp_path / "never.txt"))
+    assert made.events.texts.to_pylist() == ["cats"]
+    assert len(made.events.query) == 2
+    assert made.events.sites.to_pylist() == ["http://y.example/a"]
+    assert made.events.clicks.tolist() == [0, 1, 1]

@@ -280,9 +280,8 @@ def _check_holders(
     result.people_min = min(people, default=0)
     active = f" who were active on at least {own.aged:,} days" if own.aged > 1 else ""
     k = settings.common.k
-    least = (
-        result.people_min if own.counts == "exact" else k
-    )  # an exact number is not told where none is published
+    # An exact number is not told where none is published: the lines of an audit may be.
+    least = result.people_min if own.counts == "exact" else k
     with result.checking(f"each tile is held by at least {least:,} different people{active}"):
         rare = sum(number < k for number in people)
         result.require(wrong=bool(rare), problem=f"{rare:,} tiles are held by fewer than {k} people")

@@ -106,9 +106,8 @@ class Log(Input):
         Parameters
         ----------
         unit
-            ``"user"``; ``"session:GAP"``, as ``"session:30m"``: a pause longer than the gap starts a new row;
-            ``"mini-session:5/10m"``: at most 5 queries, the last at most 10 minutes after the first; ``"query"``: one query event; ``"day"`` or ``"week"``: a person's queries of a day or an ISO week (UTC). Baskets have one row for each
-            record.
+            ``"user"``; ``"session:30m"``: a longer pause starts a new row; ``"mini-session:5/10m"``: at most 5 queries, the last at most 10 minutes after
+            the first; ``"query"``: one query event; ``"day"`` or ``"week"``: of a person (UTC). Baskets have one row for each record.
         items
             ``"nouns"`` (the nouns of WordNet and the words that it does not know; the default),
             ``"terms"`` (all words but function words), ``"queries"``, ``"concepts"`` (what queries mean), or for

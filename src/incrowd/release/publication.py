@@ -137,24 +137,18 @@ class Publication(ABC):
             The directory to make.
         force
             Replace a release that is there already (and nothing else).
-        text_forms
-            Any of ``jsonl``, ``csv``, ``dat``, beside Parquet.
-        heading
-            What the publisher calls the release.
-        private_map
-            Where to write which owner got which row (mode 0600). Never publish that file.
-        private_report
-            Where to write a page of originals beside what is published of them (mode 0600). Never publish that file.
+        text_forms, heading
+            Any of ``jsonl``, ``csv``, ``dat``, beside Parquet, and what the publisher calls the release.
+        private_map, private_report
+            Where to write which owner got which row, and a page of originals beside what is published of them (mode 0600). Never publish them.
         map_notes
             What an auditor needs to read the originals again; kept in the map only.
         certificate
             Write a certificate and a dictionary beside the directory, once the audit has confirmed what is in it.
         check
             Adds to what the audit found, given the directory and the result.
-        step
-            Called with ``"measure"``, ``"write"`` and ``"audit"`` as each begins.
-        progress
-            Called with (audited, total) records.
+        step, progress
+            Called with ``"measure"``, ``"write"`` and ``"audit"`` as each begins, and with (audited, total) records.
 
         Raises
         ------
