@@ -70,6 +70,7 @@ def test_every_option_has_its_key(write):
 def test_what_says_how_a_command_is_called_has_no_key(write):
     assert {key_of(one) for one in anonymize.params} - set(keys_of(anonymize)) == {
         "config",
+        "profile",
         "dry-run",
         "json",
     }

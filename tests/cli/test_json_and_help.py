@@ -16,6 +16,7 @@ COMMANDS = [
     ["demo"],
     ["anonymize"],
     ["audit"],
+    ["certificate"],
     ["compare"],
     ["show"],
     ["tables"],

@@ -1,4 +1,4 @@
-"""Queries, days and weeks as units, from the command line: k counts people, and the private map knows them."""
+"""Queries, mini-sessions, days and weeks as units, from the command line: k counts people, and the private map knows them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def log(tmp_path_factory):
 
 
 @pytest.mark.parametrize("method", ["flock", "partition", "suppress", "mosaic"])
-@pytest.mark.parametrize(("unit", "records"), [("query", 240), ("day", 120), ("week", 120)])
+@pytest.mark.parametrize(
+    ("unit", "records"), [("query", 240), ("mini-session:2/10m", 120), ("day", 120), ("week", 120)]
+)
 def test_k_counts_people_and_the_audit_knows_them(log, tmp_path, method, unit, records):
     options = ("--k", 3, "--method", method, "--unit", unit, "--items", "terms")
     ran = call(
@@ -35,7 +37,7 @@ def test_k_counts_people_and_the_audit_knows_them(log, tmp_path, method, unit, r
     assert ran.code == 0, ran.err
     assert ran.json["records_in"] == records
     assert ran.json["people_min"] >= (1 if method == "suppress" else 3)
-    assert (ran.json["claim"]["unit"], ran.json["claim"]["distinct"]) == (unit, "people")
+    assert (ran.json["claim"]["unit"], ran.json["claim"]["distinct"]) == (unit.partition(":")[0], "people")
     again = call("audit", tmp_path / "out", "--private-map", tmp_path / "map", "--original", log, "--json")
     assert again.json["problems"] == []
     assert again.code == (1 if method == "suppress" else 0), again.out

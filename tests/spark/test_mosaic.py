@@ -95,14 +95,37 @@ def few_days(tmp_path_factory):
 
 
 @pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize(("unit", "units"), [("query", 240), ("day", 120), ("week", 90)])
-def test_queries_days_and_weeks(few_days, tmp_path, unit, units):
+@pytest.mark.parametrize(
+    ("unit", "units"), [("query", 240), ("mini-session:2/10m", 180), ("day", 120), ("week", 90)]
+)
+def test_queries_mini_sessions_days_and_weeks(few_days, tmp_path, unit, units):
     found, _ = on_both(
         few_days, tmp_path, method="mosaic", k=3, unit=unit, items="terms", private_map="map", seed=5
     )
-    assert (found["claim"]["unit"], found["records_in"]) == (unit, units)
+    assert (found["claim"]["unit"], found["records_in"]) == (unit.partition(":")[0], units)
     assert found["groups"] > 1
     assert (tmp_path / "spark/map").read_bytes() == (tmp_path / "local/map").read_bytes()
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("method", ["mosaic", "flock"])
+def test_words_that_are_never_published_and_the_certificate(few_days, tmp_path, method):
+    never = tmp_path / "never.txt"
+    never.write_text("wine\n", encoding="utf-8")
+    wanted = {"unit": "mini-session:2/10m", "items": "terms", "never": never, "certificate": True}
+    found, local = on_both(few_days, tmp_path, method=method, k=3, seed=5, **wanted)
+    assert found["input"]["never_occurrences"] == local["input"]["never_occurrences"] > 0
+    # The days on which all are active, and not those of one.
+    assert found["parameters"]["first_day"] == "2006-03-04"
+    assert found["parameters"]["last_day"] == "2006-03-20"
+    dictionaries = [(tmp_path / name / "out.dictionary.html").read_bytes() for name in ("spark", "local")]
+    assert dictionaries[0] == dictionaries[1]
+    if method == "mosaic":  # the records of flock are in another file there
+        pages = [(tmp_path / name / "out.certificate.html").read_bytes() for name in ("spark", "local")]
+        assert pages[0] == pages[1]
+    assert not any(
+        b"wine" in file.read_bytes() for file in (tmp_path / "spark/out").rglob("*") if file.is_file()
+    )
 
 
 @pytest.mark.usefixtures("spark")

@@ -307,7 +307,9 @@ def _check_holders(
     people = np.bincount(holdings.tile, minlength=len(tiles)).tolist()
     result.people_min = min(people, default=0)
     active = f" who were active on at least {own.aged:,} days" if own.aged > 1 else ""
-    with result.checking(f"each tile is held by at least {result.people_min:,} different people{active}"):
+    # An exact number is not told where none is published: the lines of an audit may be.
+    least = result.people_min if own.counts == "exact" else settings.common.k
+    with result.checking(f"each tile is held by at least {least:,} different people{active}"):
         _require_people(people, tiles, settings, result)
     if own.confidence < 1:
         with result.checking(

@@ -16,6 +16,7 @@ import click
 from click.shell_completion import shell_complete
 
 from incrowd.cli import commands
+from incrowd.cli.certificate import certificate
 from incrowd.cli.init import init
 from incrowd.errors import IncrowdError, nearest, options_as_flags
 
@@ -56,7 +57,7 @@ def cli() -> None:
     """  # noqa: D301 - click needs this character
 
 
-for command in (*commands.ALL, init):
+for command in (*commands.ALL, certificate, init):
     cli.add_command(command)
 taxonomy = Commands("taxonomy", help="Look at a taxonomy: its shape and its problems.")
 for command in commands.TAXONOMY:

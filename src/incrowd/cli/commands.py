@@ -81,6 +81,16 @@ DEMO_USERS = 2_000
     type=FILE,
     help="Write a page of originals beside what is published of them (mode 0600). Never publish that file.",
 )
+@click.option(
+    "--never",
+    type=FILE,
+    help="Words never to publish, one a line ('#' begins a comment): left out before anything is counted, with the queries and addresses that hold one.",
+)
+@click.option(
+    "--certificate",
+    is_flag=True,
+    help="Write two pages beside the release once it is audited: OUT.certificate.html to print, and OUT.dictionary.html.",
+)
 @click.option("--force", is_flag=True, help="Replace an existing release (and nothing else).")
 @click.option("--keep-rejected", is_flag=True, help="Keep the text of rejected lines in rejects.jsonl.")
 @click.option(
@@ -200,6 +210,7 @@ def demo(out: Path, as_json: bool) -> None:  # noqa: FBT001
 @click.option("--previous", type=FILE, help="The private map of the release that it follows.")
 @click.option("--previous-release", type=FILE, help="The release that it follows.")
 @click.option("--taxonomy", help="The taxonomy file, if it has moved since.")
+@click.option("--never", type=FILE, help="The list of words that are never published, if it has moved since.")
 @form_options
 @click.option("--memory", default="4GB", show_default=True, help="Memory for reading the original.")
 @json_option
@@ -210,6 +221,7 @@ def audit(
     previous: Path | None,
     previous_release: Path | None,
     taxonomy: str | None,
+    never: Path | None,
     memory: str,
     as_json: bool,  # noqa: FBT001
     **written: str | None,
@@ -236,6 +248,7 @@ def audit(
             previous=previous,
             previous_release=previous_release,
             taxonomy=taxonomy,
+            never=never,
             written=written,
             memory=memory,
             listener=progress,

@@ -1,6 +1,7 @@
-"""A command's options in a TOML file: every option has its key there, and the command line wins over the file.
+"""A command's options in TOML files: every option has its key there, and the command line wins over the files.
 
-The keys are derived from the command itself, so a new option has one too.
+The keys are derived from the command itself, so a new option has one too. A profile is such a file that the package brings along, or any
+other; what a configuration says wins over it.
 """
 
 from __future__ import annotations
@@ -19,12 +20,25 @@ from click.core import ParameterSource
 from incrowd.cli.options import FILE, CommaText, TextOrFile
 from incrowd.errors import BadInputError, nearest
 
-__all__ = ["InputArgument", "Kind", "config_option", "key_of", "keys_of", "kind_of", "without_overruled"]
+__all__ = [
+    "InputArgument",
+    "Kind",
+    "config_option",
+    "key_of",
+    "keys_of",
+    "kind_of",
+    "profile_file",
+    "profiles",
+    "without_overruled",
+]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-ONLY_TYPED = ("config", "dry-run", "json", "help")  # how a command is called, not what the job is
+SOURCES = ("profile", "config")  # the later wins
+ONLY_TYPED = (*SOURCES, "dry-run", "json", "help")  # how a command is called, not what the job is
+SETTINGS = "settings"  # the one option that is a table
 OVERRULED = {"goal": "method", "method": "goal"}  # each says what the other does
 LARGEST_FILE = 1 << 20
+PROFILES = Path(__file__).parents[1] / "data/profiles"
 
 
 @dataclass(frozen=True)
@@ -38,15 +52,40 @@ class Kind:
 
 
 def config_option(command: Command) -> Command:
-    """Add ``--config``."""
-    return click.option(
+    """Add ``--config`` and ``--profile``."""
+    how: dict[str, Any] = {"is_eager": True, "expose_value": False, "callback": _use_file}
+    profile = click.option(
+        "--profile",
+        metavar="NAME|FILE",
+        help=f"Take options from a profile ({', '.join(profiles())}), or a TOML file; --config and the command line win. 'incrowd init --profile NAME' copies one.",
+        **how,
+    )
+    config = click.option(
         "--config",
         type=FILE,
-        is_eager=True,
-        expose_value=False,
-        callback=_use_file,
         help="Take options from a TOML file, as 'incrowd init' makes one; those of the command line win.",
-    )(command)
+        **how,
+    )
+    return config(profile(command))
+
+
+def profiles() -> dict[str, Path]:
+    """Return the profiles that the package brings along."""
+    return {path.stem: path for path in sorted(PROFILES.glob("*.toml"))}
+
+
+def profile_file(name: str) -> Path:
+    """Return the file of a profile: one that the package brings along, by its name, or any other."""
+    known = profiles()
+    if name in known:
+        return known[name]
+    if Path(name).is_file():
+        return Path(name)
+    there = ", ".join(f"{one} ({path})" for one, path in known.items())
+    raise BadInputError(
+        f"profile must be a name or a TOML file that exists (got '{name:.80}'){nearest(name, known)}; there are: {there}; "
+        "'incrowd init --profile NAME' makes a copy to change"
+    )
 
 
 class InputArgument(click.Argument):
@@ -91,10 +130,23 @@ def kind_of(parameter: click.Parameter) -> Kind:
     return next(kind for fits, kind in _KINDS if fits(parameter))
 
 
-def _use_file(context: click.Context, _option: click.Parameter, path: Path | None) -> None:
+def _use_file(context: click.Context, option: click.Parameter, given: Path | str | None) -> None:
     """Let a file say what the command line does not."""
-    if path is not None:
-        context.default_map = _read_file(path, keys_of(context.command))
+    if given is None:
+        return
+    path = given if isinstance(given, Path) else profile_file(given)
+    read = context.meta.setdefault(__name__, {})
+    read[option.name] = _read_file(path, keys_of(context.command))
+    context.default_map = _merged(*(read.get(source, {}) for source in SOURCES))
+
+
+def _merged(profile: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what two files say together: the second wins, and of tables name by name."""
+    below = {name: value for name, value in profile.items() if OVERRULED.get(name) not in config}
+    tables = {
+        name: [*below[name], *value] for name, value in config.items() if name == SETTINGS and name in below
+    }
+    return {**below, **config, **tables}
 
 
 def _read_file(path: Path, keys: Mapping[str, click.Parameter]) -> dict[str, Any]:

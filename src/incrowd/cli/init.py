@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from incrowd.cli.commands import anonymize
-from incrowd.cli.config import key_of, keys_of, kind_of
+from incrowd.cli.config import key_of, keys_of, kind_of, profile_file
 from incrowd.cli.options import FILE, CommaText, comma_list, json_option, print_json
 from incrowd.core.atomic import atomic_write, check_free
 from incrowd.errors import BadInputError, IncrowdError
@@ -56,9 +56,12 @@ OUT = "release"
 @click.option(
     "--k", metavar="INTEGER", help="How many people must share whatever is published.  [default: 5]"
 )
+@click.option(
+    "--profile", metavar="NAME", help="Write a copy of this profile, to be changed, and ask nothing."
+)
 @click.option("--force", is_flag=True, help="Replace a configuration that 'incrowd init' made.")
 @json_option
-def init(file: Path, force: bool, as_json: bool, **given: Any) -> None:  # noqa: FBT001
+def init(file: Path, profile: str | None, force: bool, as_json: bool, **given: Any) -> None:  # noqa: FBT001
     """Look at a log and write FILE, a configuration for 'incrowd anonymize --config FILE'.
 
     On a terminal it asks what the file is, what the release is for, and how many people must share whatever is published, and
@@ -71,8 +74,12 @@ def init(file: Path, force: bool, as_json: bool, **given: Any) -> None:  # noqa:
     Examples:
       incrowd init
       incrowd init job.toml --input log.csv --columns user=who,query=text --goal people --k 10
+      incrowd init mine.toml --profile search-sharing
     """  # noqa: D301 - click needs this character
     check_free(file, force=force, ours=_is_configuration, what="configuration")
+    if profile is not None:
+        _copy_profile(file, profile, given, force=force, as_json=as_json)
+        return
     asks = sys.stdin.isatty() and not as_json
     source, recognised = _choose_input(given, asks=asks)
     goal = _choose_goal(given["goal"], recognised, asks=asks)
@@ -84,13 +91,30 @@ def init(file: Path, force: bool, as_json: bool, **given: Any) -> None:  # noqa:
         "k": k,
         **{_key(name): given[name] for name in READING if given[name] not in (None, _default(_key(name)))},
     }
-    text = _configuration(file.name, values)
-    with atomic_write(file, replaces=_is_configuration if force else None) as draft:
-        draft.write_text(text, encoding="utf-8")
+    _write(file, _configuration(file.name, values), force=force)
     _tell(file, values, recognised, given, as_json=as_json)
 
 
-init.params[4:4] = [parameter for parameter in anonymize.params if parameter.name in READING]
+init.params[5:5] = [parameter for parameter in anonymize.params if parameter.name in READING]
+
+
+def _write(file: Path, text: str, *, force: bool) -> None:
+    with atomic_write(file, replaces=_is_configuration if force else None) as draft:
+        draft.write_text(text, encoding="utf-8")
+
+
+def _copy_profile(file: Path, name: str, given: Mapping[str, Any], *, force: bool, as_json: bool) -> None:
+    """Write a profile's text below the line by which a configuration is known."""
+    said = next((key_of(one) for one in init.params if given.get(str(one.name)) not in (None, "auto")), None)
+    if said is not None:
+        raise BadInputError(f"--profile makes a copy as it is: drop --{said}, or say it in the copy")
+    source = profile_file(name)
+    _write(file, f"{HEADING}\n\n{source.read_text(encoding='utf-8')}", force=force)
+    if as_json:
+        print_json({"file": str(file), "profile": str(source)})
+        return
+    click.echo(f"Wrote {file}, a copy of {source}. Next:")
+    click.echo(f"  incrowd anonymize LOG --out release --profile {file} --dry-run")
 
 
 def _key(name: str) -> str:

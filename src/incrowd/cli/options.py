@@ -144,7 +144,7 @@ INPUT_OPTIONS = (
     ),
     click.option(
         "--unit",
-        help="What is protected as one: user, session:GAP, query, day or week (UTC).  [default: session:30m for mosaic where there are times, else user]",
+        help="What is protected as one: user, session:GAP, mini-session:QUERIES/TIME (as 5/10m: at most 5 queries, the last at most 10 minutes after the first), query, day or week (UTC).  [default: session:30m for mosaic where there are times, else user]",
     ),
     click.option(
         "--distinct",

@@ -416,5 +416,7 @@ def _show_files(console: Console, outcome: Outcome) -> None:
     out = outcome.out
     console.print(f"Release: {out}/", soft_wrap=True)
     console.print(f"Report:  {out / 'report.html'}", soft_wrap=True)
+    if outcome.pages is not None:
+        console.print(f"Pages:   {', '.join(map(str, outcome.pages))}", soft_wrap=True)
     if outcome.rejects_file:
         console.print(f"Rejects: {outcome.rejects_file}", soft_wrap=True)

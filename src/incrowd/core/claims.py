@@ -28,7 +28,7 @@ Kind = Literal["k-anonymity", "k^m-anonymity", "k-anonymous tiles", "differentia
 Distinct = Literal["records", "people"]
 SpeaksOf = Literal["owner", "class"]
 LEAST_K = 2  # with 1 no record would be shared
-PARTS = ("session", "query", "day", "week")  # units of which one person may have several
+PARTS = ("session", "mini-session", "query", "day", "week")  # units of which one person may have several
 MOST_EPS, MOST_DELTA = 20.0, 1e-2  # beyond these differential privacy promises next to nothing
 
 OVERLAP = "Two releases of the same people say more together than each does alone: publish one, or none that overlap."
@@ -93,7 +93,7 @@ class Promise(msgspec.Struct, frozen=True):
     k
         The least number of records; None where the kind has no such number.
     unit
-        What one record stands for: ``"user"``, ``"session"``, ``"query"``, ``"day"``, ``"week"``, ``"record"``.
+        What one record stands for: ``"user"``, ``"session"``, ``"mini-session"``, ``"query"``, ``"day"``, ``"week"``, ``"record"``.
     m
         How many items an attacker may know, where the kind has such a bound.
     distinct

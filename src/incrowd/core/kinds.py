@@ -25,6 +25,7 @@ __all__ = [
     "are_typed",
     "kind_of",
     "parse_kinds",
+    "plain_texts",
     "text_of",
     "typed",
     "typed_texts",
@@ -105,6 +106,11 @@ def text_of(text: str) -> str:
 def typed_texts(kind: str, texts: pa.Array) -> pa.Array:
     """Return items of one kind, each as one text."""
     return pc.binary_join_element_wise(typed(kind, ""), texts.cast(pa.string()), "")
+
+
+def plain_texts(texts: pa.Array) -> pa.Array:
+    """Return items without their kinds."""
+    return pc.replace_substring_regex(texts, f"^[^{SEPARATOR}]*{SEPARATOR}", "")
 
 
 def are_typed(texts: pa.Array) -> Bools:

@@ -39,6 +39,8 @@ __all__ = [
 Texts = Literal["none", "queries", "bags"]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Day = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")]
+_UNIT = r"^(record|user|query|day|week|session:[0-9]{1,12}|mini-session:[0-9]{1,9}/[0-9]{1,12})\Z"
 _TAXONOMY = r"^(wordnet|balanced:[0-9]{1,9}|file)\Z"
 _KIND = f"({'|'.join(ITEM_KINDS)})"
 _KINDS = rf"^{_KIND}(,{_KIND})*\Z"
@@ -166,17 +168,23 @@ FOLLOWING = frozenset(["flock", "partition"])
 
 
 class Common(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The parameters that all methods share: k and the seed, and how the input was read, where it was a file."""
+    """The parameters that all methods share: k and the seed, and how the input was read, where it was a file.
+
+    `never` says that a list of words was left out, and not which. `first_day` and `last_day` are the first and the last on which k people were active.
+    """
 
     k: Annotated[int, msgspec.Meta(ge=2)]
     seed: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-    unit: Annotated[str, msgspec.Meta(pattern=r"^(record|user|query|day|week|session:[0-9]{1,12})\Z")]
+    unit: Annotated[str, msgspec.Meta(pattern=_UNIT)]
     taxonomy: Annotated[str, msgspec.Meta(pattern=_TAXONOMY)]
     items: Literal["nouns", "terms", "queries", "concepts", "raw"] | None = None
     sets: bool | None = None
     unlisted: Literal["keep", "drop", "refuse"] | None = None
     kinds: Annotated[str, msgspec.Meta(pattern=_KINDS)] | None = None
     follows: Annotated[int, msgspec.Meta(ge=2)] | None = None
+    never: bool = False
+    first_day: Day | None = None
+    last_day: Day | None = None
 
 
 class Settings(NamedTuple):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -14,7 +15,9 @@ import numpy as np
 from incrowd.auditing.audit import Figured, audit
 from incrowd.auditing.history import Chain
 from incrowd.auditing.labels import Written
+from incrowd.auditing.never import UNKNOWN_LIST, check_never
 from incrowd.auditing.owners import Originals
+from incrowd.auditing.period import check_period
 from incrowd.auditing.result import Audit
 from incrowd.auditing.tile_holders import TileOriginals
 from incrowd.auditing.tiles import audit_tiles, nodes_of_tiles
@@ -26,7 +29,7 @@ from incrowd.core.ragged import starts_of
 from incrowd.core.tiles import Tiles
 from incrowd.errors import BadInputError, option
 from incrowd.jobs.clock import ProgressListener
-from incrowd.jobs.data import knowledge_of
+from incrowd.jobs.data import attach_without, knowledge_of
 from incrowd.logs import Inputs, read_form, read_parts
 from incrowd.logs.kinds import roles_of
 from incrowd.metrics import bound_of, measure_losses, measure_utility
@@ -44,10 +47,11 @@ from incrowd.release.files.records import Label
 from incrowd.release.files.tiles import Tile, TileManifest
 from incrowd.release.history import past_of, read_past
 from incrowd.release.lengths import lengths_of
-from incrowd.release.private_map import PrivateMap, read_map
+from incrowd.release.private_map import PrivateMap, read_map, read_notes
 from incrowd.report.visible import visible
 from incrowd.taxonomy import Attached, open_taxonomy
 from incrowd.taxonomy.kinds import attach_kinds
+from incrowd.text.never import NeverList, read_never
 
 __all__ = ["audit_release"]
 
@@ -59,6 +63,19 @@ _CONFIRMED = {
 }
 
 
+class Evidence(NamedTuple):
+    """What a release is held against; see :func:`audit_release`."""
+
+    original: Inputs | None
+    private_map: Path | None
+    previous: Path | None
+    previous_release: Path | None
+    taxonomy: str | None
+    never: NeverList | None
+    written: Mapping[str, str]
+    memory: str
+
+
 def audit_release(
     directory: Path,
     *,
@@ -67,17 +84,58 @@ def audit_release(
     previous: Path | None = None,
     previous_release: Path | None = None,
     taxonomy: str | None,
+    never: Path | None = None,
     written: Mapping[str, str | None] | None = None,
     memory: str,
     listener: ProgressListener,
 ) -> Audit:
     """Recount a release, against the originals and the private map where they are given.
 
-    `previous` is the private map of the release that it follows, which is at `previous_release`. `written` says how the originals are written, by the names of :class:`incrowd.logs.InputForm`; the private map says the rest.
+    `previous` is the private map of the release that it follows, which is at `previous_release`. `written` says how the originals are written, by the
+    names of :class:`incrowd.logs.InputForm`, and `never` is the list of words that were left out; the private map says the rest.
     """
     _check_previous(private_map, previous, previous_release)
-    if private_map is None:
-        if original is not None:
+    words = None if never is None else read_never(never)
+    if original is not None and private_map is not None:
+        notes = read_notes(private_map)
+        words = words or _noted_list(notes)
+        if words is not None and notes.get("never_sha256", words.digest) != words.digest:
+            raise BadInputError(f"{option('never')} is another list than the release was made with")
+    said = {name: value for name, value in (written or {}).items() if value is not None}
+    given = Evidence(original, private_map, previous, previous_release, taxonomy, words, said, memory)
+    result = _recounted(directory, given, listener)
+    if words is not None:
+        check_never(directory, words.found_in, result)
+    elif _says_never(directory):
+        result.unchecked.append(UNKNOWN_LIST)
+    return result
+
+
+def _noted_list(notes: Mapping[str, str]) -> NeverList | None:
+    """Return the list of words that a private map notes, if it notes one."""
+    if "never" not in notes:
+        return None
+    path = Path(notes["never"])
+    if not path.is_file():
+        raise BadInputError(
+            f"the release was made with a list of words that is not where it was: give it with {option('never', 'FILE')}"
+        )
+    return read_never(path)
+
+
+def _says_never(directory: Path) -> bool:
+    """Tell whether a release says that a list of words was left out."""
+    form = format_of(directory)
+    if form == LIST_FORMAT:
+        return False
+    manifest = read_manifest(directory, TileManifest if form == TILES_FORMAT else Manifest)
+    return bool(manifest.parameters.get("never"))
+
+
+def _recounted(directory: Path, given: Evidence, listener: ProgressListener) -> Audit:
+    """Recount a release as far as the originals and the private map allow."""
+    if given.private_map is None:
+        if given.original is not None:
             raise BadInputError(
                 f"{option('original')} needs {option('private_map')}: it says which record is whose"
             )
@@ -88,28 +146,26 @@ def audit_release(
             f"{directory} is a list and no one's records: audit it without {option('original')} and {option('private_map')}"
         )
     is_tiles = format_of(directory) == TILES_FORMAT
-    owned = read_map(private_map)
+    owned = read_map(given.private_map)
     manifest = read_manifest(directory, TileManifest if is_tiles else Manifest)
-    if is_tiles and original is None:
+    if is_tiles and given.original is None:
         raise BadInputError(
             f"{option('private_map')} of a release of tiles needs {option('original')}: it says whose items they are"
         )
-    chain = None if previous is None else _chain(manifest, owned, private_map, previous, previous_release)
-    if original is None:
+    chain = None if given.previous is None else _chain(manifest, owned, given)
+    if given.original is None:
         listener.step("audit")
         return _audit_by_map(directory, owned, manifest.claim.unit, chain)
-    said = {name: value for name, value in (written or {}).items() if value is not None}
-    attached = _read_again(
-        original, owned.notes | said, manifest, taxonomy=taxonomy, memory=memory, listener=listener
-    )
+    attached = _read_again(given.original, {**owned.notes, **given.written}, manifest, given, listener)
     listener.step("audit")
     if is_tiles:
         result = _audit_tiles_against(directory, attached, owned)
     else:
         result = _audit_against(directory, attached, owned, chain, listener)
+    check_period(manifest.parameters, attached.transactions.activity, manifest.claim.claim.least, result)
     if not result.problems:
-        result.unproven += _unconfirmed(owned.notes, said)
-        if chain is not None and previous_release is None:
+        result.unproven += _unconfirmed(owned.notes, given.written)
+        if chain is not None and given.previous_release is None:
             confirm = option("previous_release", "DIR")
             result.unproven.append(f"that the map before is of what was published: confirm with {confirm}")
     return result
@@ -135,18 +191,13 @@ def _check_previous(private_map: Path | None, previous: Path | None, previous_re
             raise BadInputError(f"{option(given)} needs {option(needed)}: it says which record is whose")
 
 
-def _chain(
-    manifest: Manifest | TileManifest,
-    owned: PrivateMap,
-    private_map: Path,
-    previous: Path,
-    previous_release: Path | None,
-) -> Chain:
+def _chain(manifest: Manifest | TileManifest, owned: PrivateMap, given: Evidence) -> Chain:
     """Return what two private maps say of people; refuse a release that follows none."""
     if manifest.claim.follows is None:
         raise BadInputError(f"the release does not say that it follows another: drop {option('previous')}")
-    past = read_past(previous, previous_release)
-    return Chain(past, owned.row_of_owner, past_of(owned, private_map))
+    assert given.previous is not None and given.private_map is not None  # noqa: S101, PT018 - the caller has looked
+    past = read_past(given.previous, given.previous_release)
+    return Chain(past, owned.row_of_owner, past_of(owned, given.private_map))
 
 
 def _unconfirmed(notes: Mapping[str, str], said: Mapping[str, str]) -> Iterator[str]:
@@ -161,16 +212,19 @@ def _read_again(
     original: Inputs,
     notes: Mapping[str, str],
     manifest: Manifest | TileManifest,
-    *,
-    taxonomy: str | None,
-    memory: str,
+    given: Evidence,
     listener: ProgressListener,
 ) -> Attached:
     """Read the originals as they were read for the release."""
     made = read_settings(manifest.method, {"seed": 0, **manifest.parameters}).common
     if made.items is None:
         raise BadInputError("the release was not made from a file: its manifest does not say how to read one")
-    source = made.taxonomy if made.taxonomy != "file" else taxonomy or notes.get("taxonomy")
+    source = made.taxonomy if made.taxonomy != "file" else given.taxonomy or notes.get("taxonomy")
+    if made.never != (given.never is not None):
+        raise BadInputError(
+            f"the release was made {'with' if made.never else 'without'} a list of words: "
+            + (f"give it with {option('never', 'FILE')}" if made.never else f"drop {option('never')}")
+        )
     if source is None:
         raise BadInputError(
             f"the release was made with a taxonomy file: give it with {option('taxonomy', 'FILE')}"
@@ -178,7 +232,7 @@ def _read_again(
     kinds = parse_kinds(made.kinds)
     form = replace(read_form(notes), wanted=roles_of(kinds))
     listener.step("read")
-    with read_parts(original, form, memory=memory, progress=listener.reading) as log:
+    with read_parts(original, form, memory=given.memory, progress=listener.reading) as log:
         transactions = log.transactions(
             unit="user" if made.unit == "record" else made.unit,
             items=made.items,
@@ -187,9 +241,11 @@ def _read_again(
             events=manifest.claim.typed_by is not None,
             places=isinstance(manifest, TileManifest),
             kinds=kinds,
+            never=given.never,
         )
     listener.step("taxonomy")
-    return attach_kinds(transactions, kinds, partial(open_taxonomy, source, unlisted=made.unlisted))
+    words = partial(open_taxonomy, source, unlisted=made.unlisted)
+    return attach_without(given.never, transactions, partial(attach_kinds, kinds=kinds, attach_words=words))
 
 
 def _audit_against(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow as pa
 
 from incrowd.core.classes import filled_rows
 from incrowd.core.history import Past
+from incrowd.core.kinds import plain_texts
 from incrowd.core.memory import Sizes, check_memory
 from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError, IncrowdError, option
@@ -25,9 +27,11 @@ from incrowd.metrics.patterns import Pattern, measure_patterns
 from incrowd.taxonomy import Attached, Taxonomy, Unlisted, attach, open_taxonomy
 from incrowd.taxonomy.check import taxonomy_named
 from incrowd.taxonomy.kinds import attach_kinds
+from incrowd.text.never import NeverList
 
 __all__ = [
     "attach_items",
+    "attach_without",
     "build_rows",
     "check_left",
     "kernels_are_compiled",
@@ -82,6 +86,7 @@ def build_rows(
         events=events,
         places=job.method.uses_places,
         kinds=job.kinds,
+        never=job.never,
         progress=clock.listener.reading,
     )
     if not job.method.is_noisy:
@@ -132,13 +137,41 @@ def attach_items(
         source = taxonomy_for(job, items)
         return open_taxonomy(source, words, unlisted=unlisted_by(job, items, source))
 
-    return attach_kinds(transactions, job.kinds, attach_words)
+    return attach_without(
+        job.never, transactions, partial(attach_kinds, kinds=job.kinds, attach_words=attach_words)
+    )
+
+
+def attach_without(
+    never: NeverList | None, transactions: Transactions, place: Callable[[Transactions], Attached]
+) -> Attached:
+    """Place the items on a taxonomy, but for those below a class whose name holds a word that is never published.
+
+    What lies above a published item is published with it. To leave out the class alone would tell which it is.
+    """
+    attached = place(transactions)
+    tree = attached.taxonomy
+    if never is None:
+        return attached
+    named = never.found_in(plain_texts(tree.labels)) & ~tree.is_leaf
+    if tree.made is not None:
+        named &= ~tree.made  # their names are the program's own
+    steps = np.bincount(np.flatnonzero(named), minlength=len(tree) + 1)
+    steps -= np.bincount(tree.end[named], minlength=len(tree) + 1)
+    held = (
+        np.cumsum(steps)[tree.leaves_of(np.arange(len(attached.transactions.vocabulary), dtype=np.int32))] > 0
+    )
+    if not held.any():
+        return attached
+    note = f"Removed {int(held.sum()):,} distinct items below classes whose names hold a word that is never published."
+    return place(attached.transactions.without_items(held, note=note))
 
 
 def _attach_to(job: Job, items: str, transactions: Transactions, tree: Taxonomy) -> Attached:
     """Place the items on a tree that the caller has."""
     chosen = "keep" if job.method.is_noisy else job.options.unlisted
-    return attach(transactions, tree, unlisted=chosen or unlisted_by(job, items, tree.name) or "refuse")
+    unlisted = chosen or unlisted_by(job, items, tree.name) or "refuse"
+    return attach_without(job.never, transactions, lambda data: attach(data, tree, unlisted=unlisted))
 
 
 def _unfitted(tree: Taxonomy) -> Taxonomy:
@@ -216,6 +249,8 @@ def map_notes(job: Job, read: Input) -> dict[str, str]:
         notes["seed"] = str(job.seed)
     if options.taxonomy and Path(options.taxonomy).is_file():
         notes["taxonomy"] = str(Path(options.taxonomy).absolute())
+    if options.never is not None and job.never is not None:
+        notes |= {"never": str(options.never.absolute()), "never_sha256": job.never.digest}
     return notes
 
 

@@ -85,22 +85,20 @@ def anonymize(
         What k counts where one person may have several rows: ``"people"`` (the default then) or ``"records"``.
     previous
         The private map of the last release of the same people, which this one follows (methods flock and partition, by user).
-    memory
-        The most memory that the job may take; three quarters of the machine's if it is not given.
-    progress
-        Called with (rows done, rows in all) by what takes long.
+    memory, progress
+        The most memory that the job may take (three quarters of the machine's); and what is called with (rows done, rows in all).
     **parameters
         The method's own parameters, as ``publish="bag"``; and `user`, `query`, `time`, `url`, `place` and so on: columns, as for :func:`incrowd.read`.
     """
     columns = {role: parameters.pop(role) for role in (*ROLES, *MORE_ROLES) if role in parameters}
     how: dict[str, Any] = {"k": k, "goal": goal, "method": method, "seed": seed, "unlisted": unlisted}
+    how |= {"distinct": distinct, "sets": sets, "kinds": ",".join(parse_kinds(kinds)) or None}
     how |= {
-        "distinct": distinct,
-        "sets": sets,
-        "kinds": ",".join(parse_kinds(kinds)) or None,
         "parameters": parameters,
+        "unit": unit,
+        "items": items,
+        "previous": None if previous is None else Path(previous),
     }
-    how |= {"unit": unit, "items": items, "previous": None if previous is None else Path(previous)}
     options = _options(taxonomy, memory, **how)
     with Clock(_Listener(progress)) as clock:
         return _released(data, columns, read_choices(options), _tree(taxonomy), clock)

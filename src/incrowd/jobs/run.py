@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
+from incrowd.auditing.never import check_never
+from incrowd.auditing.period import check_period
 from incrowd.auditing.result import Audit
+from incrowd.core.activity import Activity
 from incrowd.core.atomic import removed_on_failure
 from incrowd.core.types import Progress
 from incrowd.errors import IncrowdError
@@ -30,6 +34,7 @@ from incrowd.jobs.spec import Job, Options, read_job, settled
 from incrowd.logs.files import find_parts
 from incrowd.logs.input import Input
 from incrowd.methods.registry import method_named
+from incrowd.release.certificate import Pages, pages_of
 from incrowd.release.model import Release
 from incrowd.release.publication import Publication
 from incrowd.release.tiles import TileRelease
@@ -87,6 +92,8 @@ class Outcome:
         What each step took, and where the release is.
     series
         The ledger in which it was recorded; None: overlaps with earlier releases were not looked for.
+    pages
+        The certificate and the dictionary beside the release, if they were asked for.
     """
 
     made: Made
@@ -95,6 +102,7 @@ class Outcome:
     seconds: Mapping[str, float]
     out: Path
     series: Path | None = None
+    pages: Pages | None = None
 
     @property
     def release(self) -> Publication:
@@ -121,6 +129,9 @@ class Outcome:
             "out": str(self.out),
             "chosen": list(self.made.chosen),
             "series": None if self.series is None else str(self.series),
+            **(
+                {} if self.pages is None else {name: str(path) for name, path in self.pages._asdict().items()}
+            ),
         }
         if not release.is_list:
             return said | self._numbers() | secret
@@ -172,10 +183,21 @@ def run_on(engine: Engine, job: Job, listener: ProgressListener) -> Outcome:
                 private_map=job.options.private_map,
                 private_report=job.options.private_report,
                 map_notes=map_notes(job, made.read),
+                certificate=job.options.certificate,
+                check=partial(_check_written, job, made.release),
                 step=clock.step,
                 progress=listener.reading,
             )
-        return Outcome(made, result, rejects_file, clock.seconds, job.options.out, job.options.series)
+        options = job.options
+        pages = pages_of(options.out) if options.certificate else None
+        return Outcome(made, result, rejects_file, clock.seconds, options.out, options.series, pages)
+
+
+def _check_written(job: Job, release: Publication, draft: Path, result: Audit) -> None:
+    """Check of a written release what the audit of its kind does not know: the list of words, and the days that it names."""
+    check_period(release.parameters, release.transactions.activity, release.claim.least, result)
+    if job.never is not None:
+        check_never(draft, job.never.found_in, result)
 
 
 @contextmanager
@@ -204,7 +226,8 @@ def anonymized(
 ) -> Release | TileRelease:
     """Run the job's method on items of some kind that are placed on a taxonomy, and note how they were read."""
     release = run_method(job, attached, progress)
-    return replace(release, parameters={**release.parameters, **choices(job, items, attached.taxonomy)})
+    chosen = choices(job, items, attached.taxonomy, attached.transactions.activity)
+    return replace(release, parameters={**release.parameters, **chosen})
 
 
 def run_method(job: Job, attached: Attached, progress: Progress | None = None) -> Release | TileRelease:
@@ -221,7 +244,13 @@ def run_method(job: Job, attached: Attached, progress: Progress | None = None) -
     )
 
 
-def choices(job: Job, items: str, taxonomy: Taxonomy) -> dict[str, Any]:
+def choices(job: Job, items: str, taxonomy: Taxonomy, activity: Activity | None) -> dict[str, Any]:
     """Return how the input was read, as parameters of the release."""
     said = {"items": items, "sets": job.options.sets, "unlisted": unlisted_by(job, items, taxonomy.name)}
-    return {**said, "kinds": ",".join(job.kinds)} if job.kinds else said
+    if job.kinds:
+        said["kinds"] = ",".join(job.kinds)
+    if job.never is not None:
+        said["never"] = True
+    if job.options.certificate and activity is not None:
+        said |= activity.period(job.k or 1)
+    return said

@@ -22,6 +22,7 @@ from incrowd.logs.files import find_parts, name_of
 from incrowd.logs.input import Input
 from incrowd.logs.kinds import roles_of
 from incrowd.methods.registry import GOALS, METHODS, Method, method_named
+from incrowd.release.certificate import check_pages
 from incrowd.release.files.exports import check_forms
 from incrowd.release.files.heading import NO_HEADING, Heading, read_heading
 from incrowd.release.history import read_past
@@ -30,6 +31,7 @@ from incrowd.release.private_report import check_apart, check_report
 from incrowd.release.publication import NEEDS_MAP, check_out
 from incrowd.release.series import Series, check_series
 from incrowd.taxonomy import Unlisted
+from incrowd.text.never import NeverList, read_never
 
 __all__ = [
     "IN_MEMORY",
@@ -84,6 +86,8 @@ class Options:
     previous_release: Path | None = None
     series: Path | None = None
     private_report: Path | None = None
+    never: Path | None = None
+    certificate: bool = False
     force: bool = False
     memory: str = "4GB"
     keep_rejected: bool = False
@@ -137,6 +141,8 @@ class Job:
         Further kinds of items that a unit has.
     past
         The people of the releases that it follows.
+    never
+        The words that are never published, where there is a list of them.
     """
 
     options: Options
@@ -150,6 +156,7 @@ class Job:
     heading: Heading = NO_HEADING
     kinds: tuple[str, ...] = ()
     past: Past | None = None
+    never: NeverList | None = None
 
     @property
     def method(self) -> Method:
@@ -174,6 +181,7 @@ def read_job(options: Options) -> Job:
         check_map(options.private_map, options.out, force=options.force)
     if options.private_report is not None:
         _check_report(options, options.private_report, job.method)
+    _check_certificate(options, job)
     return replace(job, seed=_seed_of(options, job.method), heading=heading)
 
 
@@ -196,6 +204,7 @@ def read_choices(options: Options) -> Job:
         k=None if method.is_noisy else k,  # noise does not depend on it
         items=job.items or items,
         seed=job.seed if options.seed is not None else choose_seed(method, None),
+        never=None if options.never is None else _never_for(method, options.never),
         chosen=tuple(spelled for spelled, given in chosen.items() if given is None),
         past=_past_of(options, method),
     )
@@ -270,6 +279,22 @@ def _seed_of(options: Options, method: Method) -> int:
     if options.seed is not None:
         raise BadInputError(f"{option('series')} has a secret seed of its own: drop {option('seed')}")
     return Series(options.series, read_only=options.dry_run).seed
+
+
+def _never_for(method: Method, path: Path) -> NeverList:
+    """Read the list of words that are never published; a list with noise has no place to say that there is one."""
+    if method.is_noisy:
+        raise BadInputError(f"method {method.name} does not take a list of words: drop {option('never')}")
+    return read_never(path)
+
+
+def _check_certificate(options: Options, job: Job) -> None:
+    """Refuse a certificate of what no audit can confirm, or that cannot be written."""
+    if options.certificate and job.setting.kind in ("none", "differential privacy"):
+        raise BadInputError(
+            f"what method {job.method.name} publishes cannot be confirmed by an audit: drop {option('certificate', value=True)}"
+        )
+    check_pages(options.out, force=options.force, wanted=options.certificate)
 
 
 def _check_report(options: Options, report: Path, method: Method) -> None:

@@ -18,6 +18,7 @@ from incrowd.text.words import normalise
 if TYPE_CHECKING:
     from incrowd.logs.store import Store
     from incrowd.logs.units import Unit
+    from incrowd.text.never import NeverList
 
 __all__ = ["collect_events"]
 
@@ -42,8 +43,13 @@ _WITHOUT_TIMES = """
 _MEANINGS = "SELECT text, item FROM meanings JOIN vocabulary USING (name) ORDER BY text, item"
 
 
-def collect_events(store: Store, unit: Unit, units: int, *, has_times: bool) -> QueryEvents:
-    """Return all query events; the tables `units`, `meanings` and `vocabulary` must exist."""
+def collect_events(
+    store: Store, unit: Unit, units: int, *, has_times: bool, never: NeverList | None = None
+) -> QueryEvents:
+    """Return all query events; the tables `units`, `meanings` and `vocabulary` must exist.
+
+    Queries and clicked addresses that hold a word of `never` are left out.
+    """
     if unit.is_part and not has_times:
         raise BadInputError(f"this method needs times for unit {unit.kind}: use {option('unit', 'user')}")
     sql = _BY_PART if unit.is_part else _BY_USER if has_times else _WITHOUT_TIMES
@@ -54,11 +60,13 @@ def collect_events(store: Store, unit: Unit, units: int, *, has_times: bool) -> 
     for batch in store.batches(sql):
         text = normalise(batch.column("query").cast(pa.string()))
         kept = pc.not_equal(text, "")
+        if never is not None:
+            kept = pc.and_not(kept, pa.array(never.found_in(text)))
         for column, values in ((rows, batch.column("unit")), (times, batch.column("time")), (texts, text)):
             column.append(values.filter(kept))
         urls.append(batch.column("urls").filter(kept))
     query, distinct = _coded(pa.chunked_array(texts, pa.string()))
-    clicked = pa.chunked_array(urls, pa.list_(pa.string())).combine_chunks()
+    clicked = _clicks_without(never, pa.chunked_array(urls, pa.list_(pa.string())).combine_chunks())
     site, sites = _coded(pa.chunked_array([clicked.flatten()], pa.string()))
     lengths = np.array(pc.fill_null(pc.list_value_length(clicked), 0), dtype=np.int64)
     concept_start, concept = _meanings(store, distinct)
@@ -74,6 +82,19 @@ def collect_events(store: Store, unit: Unit, units: int, *, has_times: bool) -> 
         concept_start=concept_start,
         concept=concept,
     )
+
+
+def _clicks_without(never: NeverList | None, clicked: pa.ListArray) -> pa.ListArray:
+    """Return the lists of clicked addresses without those that hold a word of the list."""
+    if never is None:
+        return clicked
+    sites = clicked.flatten()
+    held = never.found_in(sites)
+    row = np.repeat(
+        np.arange(len(clicked)), np.array(pc.fill_null(pc.list_value_length(clicked), 0), dtype=np.int64)
+    )
+    offsets = starts_of(np.bincount(row[~held], minlength=len(clicked)))
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), sites.filter(pa.array(~held)))
 
 
 def _numbers(parts: list[pa.Array]) -> Ints64:

@@ -28,6 +28,7 @@ _KINDS = {
     "term": "Words kept as they are",
     "typed": "Items of other kinds",
 }
+_NEVER = "Texts with a word of the list that is never published, left out"
 _CONCEPTS = {"listed": "Queries and what they mean", "unlisted": "Queries in which no concept was found"}
 
 
@@ -129,6 +130,10 @@ def _account_of_units(unit: str, items: str, counts: Mapping[str, int]) -> list[
             for kind, what in kinds.items()
             if f"{kind}_words" in counts
         ]
+    if "never_words" in counts:
+        sentences.append(
+            f"{_NEVER}: {counts['never_words']:,} distinct, {counts['never_occurrences']:,} in all."
+        )
     units = plural_of(unit.partition(":")[0]).capitalize()
     sentences.append(
         f"{units}: {counts['units']:,}; {counts['items']:,} distinct items, {counts['occurrences']:,} in all."

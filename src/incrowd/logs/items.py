@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from incrowd.core.kinds import plain_texts
 from incrowd.core.ragged import list_ids, starts_of, take_lists
 from incrowd.core.types import Bytes, Ints32, Ints64, Progress
 from incrowd.errors import BadInputError, nearest
+from incrowd.logs.kinds import lookup_with_kinds
 from incrowd.logs.tokens import LAST_PLACE, one_word_each
 from incrowd.taxonomy.sources.wordnet import wordnet_tree
 from incrowd.text.concepts import Knowledge, find_concepts
 from incrowd.text.words import (
     LISTED,
+    NEVER,
     OTHER,
     STOP,
     TERM,
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
 
     from incrowd.logs.store import Store
     from incrowd.taxonomy import Taxonomy
+    from incrowd.text.never import NeverList
 
 __all__ = [
     "ITEMS",
@@ -58,7 +63,15 @@ _FINDERS = {"nouns": find_nouns, "terms": find_terms}
 WORD_ITEMS = tuple(_FINDERS)
 WHOLE_QUERIES = ("queries", "concepts")
 ITEMS = (*WORD_ITEMS, *WHOLE_QUERIES, "raw")
-_KINDS = {LISTED: "listed", UNLISTED: "unlisted", OTHER: "other", STOP: "stop", TERM: "term", TYPED: "typed"}
+_KINDS = {
+    LISTED: "listed",
+    UNLISTED: "unlisted",
+    OTHER: "other",
+    STOP: "stop",
+    TERM: "term",
+    TYPED: "typed",
+    NEVER: "never",
+}
 
 _EACH_TEXT_ITSELF = f"""
     CREATE OR REPLACE TABLE meanings AS SELECT DISTINCT text, text AS name, {TERM} AS kind FROM words
@@ -115,16 +128,34 @@ def words_of(queries: pa.StringArray, items: str) -> pa.ListArray:
     return one_word_each(texts) if items in WHOLE_QUERIES else split_terms(texts)
 
 
-def lookup_of(items: str, tree: Taxonomy | None = None) -> Lookup | None:
+def lookup_of(
+    items: str, tree: Taxonomy | None = None, never: NeverList | None = None, *, has_kinds: bool = False
+) -> Lookup | None:
     """Return the function that maps distinct texts to items; None where each text is an item unchanged.
 
     It gives rows of text, name (null where the text is left out) and kind. Concepts are looked for in a tree that is not
     fitted to any data, WordNet if none is given: a query that means several has a row for each, and one that means none
-    stands for itself.
+    stands for itself. With `has_kinds`, texts may be items of further kinds. What holds a word of `never`, as a text or as an
+    item, is left out.
     """
+    lookup: Lookup | None = partial(_nouns_of, find=_FINDERS[items]) if items in _FINDERS else None
     if items == "concepts":
-        return partial(_concepts_of, knowledge=Knowledge.of(tree or wordnet_tree()))
-    return partial(_nouns_of, find=_FINDERS[items]) if items in _FINDERS else None
+        lookup = partial(_concepts_of, knowledge=Knowledge.of(tree or wordnet_tree()))
+    lookup = lookup_with_kinds(lookup or _itself) if has_kinds else lookup
+    return lookup if never is None else partial(_without_never, lookup=lookup or _itself, never=never)
+
+
+def _itself(texts: pa.StringArray) -> pa.Table:
+    return pa.table({"text": texts, "name": texts, "kind": np.full(len(texts), TERM, dtype=np.int8)})
+
+
+def _without_never(texts: pa.StringArray, *, lookup: Lookup, never: NeverList) -> pa.Table:
+    found = lookup(texts).combine_chunks()
+    texts, names = (plain_texts(found[name].combine_chunks()) for name in ("text", "name"))
+    held = never.found_in(texts) | never.found_in(names)
+    names = pc.if_else(pa.array(held), None, found["name"])
+    kinds = np.where(held, NEVER, np.array(found["kind"], dtype=np.int8)).astype(np.int8)
+    return pa.table({"text": found["text"], "name": names, "kind": kinds})
 
 
 def _nouns_of(texts: pa.StringArray, *, find: Callable[[pa.StringArray], Nouns]) -> pa.Table:

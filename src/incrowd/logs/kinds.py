@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.activity import DAY
-from incrowd.core.kinds import KINDS, SEPARATOR, are_typed, typed, typed_texts
+from incrowd.core.kinds import KINDS, are_typed, plain_texts, typed, typed_texts
 from incrowd.core.ragged import list_ids
 from incrowd.core.types import Ints32, Ints64
 from incrowd.errors import BadInputError, option
 from incrowd.logs.tokens import one_word_each
 from incrowd.logs.units import VISITS_BY_UNIT
 from incrowd.taxonomy.ladders import clean_items
-from incrowd.text.words import TERM, TYPED
+from incrowd.text.words import TYPED
 
 if TYPE_CHECKING:
     from incrowd.logs.items import Lookup
@@ -130,18 +130,15 @@ def _shown_items(shown: pa.Array, rank: pa.Array | None = None) -> tuple[Ints64,
     return row, pc.binary_join_element_wise(lists.flatten(), pc.cast(pa.array(place + 1), pa.string()), " #")
 
 
-def lookup_with_kinds(lookup: Lookup | None) -> Lookup:
+def lookup_with_kinds(lookup: Lookup) -> Lookup:
     """Return a function that maps texts to items as `lookup` does, and items of other kinds to how they are written in one way."""
     return partial(_look_up, lookup=lookup)
 
 
-def _look_up(texts: pa.StringArray, *, lookup: Lookup | None) -> pa.Table:
+def _look_up(texts: pa.StringArray, *, lookup: Lookup) -> pa.Table:
     others = are_typed(texts)
     words = texts.filter(pa.array(~others))
-    if lookup is None:
-        found = pa.table({"text": words, "name": words, "kind": np.full(len(words), TERM, np.int8)})
-    else:
-        found = lookup(words)
+    found = lookup(words)
     tables = [found] if len(words) else []
     rest = texts.filter(pa.array(others))
     for kind in KINDS:
@@ -152,7 +149,7 @@ def _look_up(texts: pa.StringArray, *, lookup: Lookup | None) -> pa.Table:
 
 
 def _cleaned(kind: str, texts: pa.StringArray) -> pa.Table:
-    items = clean_items(kind, pc.replace_substring_regex(texts, f"^[^{SEPARATOR}]*{SEPARATOR}", ""))
+    items = clean_items(kind, plain_texts(texts))
     return pa.table(
         {"text": texts, "name": typed_texts(kind, items), "kind": np.full(len(texts), TYPED, np.int8)}
     )

@@ -26,7 +26,7 @@ from incrowd.logs.items import (
     lookup_of,
     words_of,
 )
-from incrowd.logs.kinds import add_kinds, check_kinds, lookup_with_kinds
+from incrowd.logs.kinds import add_kinds, check_kinds
 from incrowd.logs.tokens import TokenTable
 from incrowd.logs.units import Unit, find_activity, make_units, parse_unit, queries_by_unit
 from incrowd.logs.weeks import clicks_in, weeks_of
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from incrowd.logs.rejects import Rejects
     from incrowd.logs.store import Store
     from incrowd.taxonomy import Taxonomy
+    from incrowd.text.never import NeverList
 
 __all__ = ["Log"]
 
@@ -100,6 +101,7 @@ class Log(Input):
         events: bool = False,
         places: bool = False,
         kinds: str | Sequence[str] = (),
+        never: NeverList | None = None,
         progress: Progress | None = None,
     ) -> Transactions:
         """Build one row of items for each privacy unit.
@@ -107,8 +109,8 @@ class Log(Input):
         Parameters
         ----------
         unit
-            ``"user"``; ``"session:GAP"``, as ``"session:30m"``: a pause longer than the gap starts a new row; ``"query"``: one query
-            event; ``"day"`` or ``"week"``: a person's queries of a day or an ISO week (UTC). Baskets have one row for each record.
+            ``"user"``; ``"session:30m"``: a longer pause starts a new row; ``"mini-session:5/10m"``: at most 5 queries, the last at most 10 minutes after
+            the first; ``"query"``: one query event; ``"day"`` or ``"week"``: of a person (UTC). Baskets have one row for each record.
         items
             ``"nouns"`` (the nouns of WordNet and the words that it does not know; the default), ``"terms"`` (all words but function
             words), ``"queries"``, ``"concepts"`` (what queries mean), or for baskets ``"raw"``.
@@ -122,6 +124,8 @@ class Log(Input):
             Whether to note where in a query each word of a row stands, at the earliest; only words have places.
         kinds
             Further kinds of items that a row shall have, as ``"url,week,place"``; see :data:`incrowd.core.kinds.KINDS`.
+        never
+            Words that are left out, with every query that holds one.
         progress
             Called with (steps done, steps in all) now and then.
 
@@ -142,13 +146,14 @@ class Log(Input):
             make_units(self.store, wanted, has_times=self.has_times)
             # Finding the words and counting them take about as long.
             counts["queries"] = self._fill_tokens(wanted, chosen, more, report, places=places)
-        lookup = lookup_of(chosen, knowledge)
-        look_up_words(self.store, lookup_with_kinds(lookup) if more else lookup)
+        look_up_words(self.store, lookup_of(chosen, knowledge, never, has_kinds=bool(more)))
         counts |= count_kinds(self.store)
         half = partial(_second_half, report)
         rows = compress(self.store, by_part=wanted.is_part, places=places, progress=half)
         made = self._with_times(self._finish(rows, label, chosen, counts, bags=bags), wanted)
-        found = collect_events(self.store, wanted, len(made), has_times=self.has_times) if events else None
+        if not events:
+            return made
+        found = collect_events(self.store, wanted, len(made), has_times=self.has_times, never=never)
         return replace(made, events=found)
 
     def _with_times(self, made: Transactions, unit: Unit) -> Transactions:

@@ -10,6 +10,7 @@ import numpy as np
 
 from incrowd.core.activity import Activity
 from incrowd.errors import BadInputError, nearest
+from incrowd.logs.mini_sessions import number_mini_sessions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +24,8 @@ __all__ = ["VISITS_BY_UNIT", "Part", "Unit", "find_activity", "make_units", "par
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 _LONGEST_GAP = 3650 * 86_400
 _GAP = re.compile(r"(\d{1,9})([smhd]?)", re.ASCII)
+_MINI = re.compile(r"(\d{1,9})/(.*)", re.ASCII)
+SESSION, MINI_SESSION = "session", "mini-session"
 
 # The clicks of one query are one row each, and the same user, time and query: they count once.
 _WITH_TIMES = 'SELECT DISTINCT "user", time, query FROM events'
@@ -88,23 +91,36 @@ _DAYS = """
         SELECT "user" AS person, count(DISTINCT floor(time / 86400)) AS days FROM events GROUP BY "user"
     ) AS active ON active.person = {owner} ORDER BY unit
 """
+_PEOPLE_BY_DAY = """
+    SELECT day, count(*) AS people
+    FROM (SELECT DISTINCT "user", floor(time / 86400)::BIGINT AS day FROM events) GROUP BY day ORDER BY day
+"""
 Part = Literal["query", "day", "week"]
 
 
 @dataclass(frozen=True)
 class Unit:
-    """What a row stands for: a user, a user's session that ends at a pause longer than `gap` seconds, or another part of the log."""
+    """What a row stands for: a user, a user's session that ends at a pause longer than `gap` seconds, or another part of the log.
+
+    A mini-session has at most `most` queries, and its last is at most `within` seconds after its first.
+    """
 
     gap: int | None = None
     part: Part | None = None
+    most: int | None = None
+    within: int = 0
 
     def __str__(self) -> str:
-        return self.kind if self.gap is None else f"session:{self.gap}"
+        if self.most is not None:
+            return f"{MINI_SESSION}:{self.most}/{self.within}"
+        return self.kind if self.gap is None else f"{SESSION}:{self.gap}"
 
     @property
     def kind(self) -> str:
         """What it is called."""
-        return self.part or ("user" if self.gap is None else "session")
+        if self.most is not None:
+            return MINI_SESSION
+        return self.part or ("user" if self.gap is None else SESSION)
 
     @property
     def is_part(self) -> bool:
@@ -114,35 +130,52 @@ class Unit:
     @property
     def needs_times(self) -> bool:
         """Whether it takes times to tell one row from the next."""
-        return self.kind in {"session", "day", "week"}
+        return self.kind in {SESSION, MINI_SESSION, "day", "week"}
 
 
 def parse_unit(text: str) -> Unit:
-    """Read ``"user"``, ``"query"``, ``"day"``, ``"week"`` or ``"session:GAP"``, with a gap like ``30m``, ``1h``, ``90s``, ``1d`` or plain seconds.
+    """Read ``"user"``, ``"query"``, ``"day"``, ``"week"``, ``"session:GAP"`` or ``"mini-session:QUERIES/TIME"``.
+
+    Gaps and times are like ``30m``, ``1h``, ``90s``, ``1d`` or plain seconds.
 
     Examples
     --------
-    >>> parse_unit("session:30m")
-    Unit(gap=1800, part=None)
+    >>> str(parse_unit("session:30m")), str(parse_unit("mini-session:5/10m"))
+    ('session:1800', 'mini-session:5/600')
     """
     if text == "user":
         return Unit()
     for part in get_args(Part):
         if text == part:
             return Unit(part=part)
-    kind, _, gap = text.partition(":")
-    if kind != "session":
-        hint = nearest(kind, ("user", "session", *get_args(Part)))
-        raise BadInputError(
-            f"unit must be user, query, day, week or session:GAP, as session:30m (got '{text}'){hint}"
-        )
-    match = _GAP.fullmatch(gap)
+    kind, _, rest = text.partition(":")
+    if kind == SESSION:
+        return Unit(_seconds(rest, text, "a gap like session:30m, session:1h or session:90s"))
+    if kind == MINI_SESSION:
+        return _mini_session(rest, text)
+    hint = nearest(kind, ("user", SESSION, MINI_SESSION, *get_args(Part)))
+    raise BadInputError(
+        f"unit must be user, query, day, week, session:GAP, as session:30m, or mini-session:QUERIES/TIME, as mini-session:5/10m (got '{text}'){hint}"
+    )
+
+
+def _mini_session(rest: str, text: str) -> Unit:
+    needed = "a number of queries, at least 1, and a time, like mini-session:5/10m"
+    match = _MINI.fullmatch(rest)
+    if not match or not int(match[1]):
+        raise BadInputError(f"unit needs {needed} (got '{text}')")
+    return Unit(most=int(match[1]), within=_seconds(match[2], text, needed))
+
+
+def _seconds(length: str, text: str, needed: str) -> int:
+    """Read a length of time; `text` is the whole unit, of which `needed` says what it lacks."""
+    match = _GAP.fullmatch(length)
     if not match:
-        raise BadInputError(f"unit needs a gap like session:30m, session:1h or session:90s (got '{text}')")
+        raise BadInputError(f"unit needs {needed} (got '{text}')")
     seconds = int(match[1]) * _SECONDS[match[2]]
     if seconds > _LONGEST_GAP:
         raise BadInputError(f"unit must have a gap of at most 3650d, ten years (got '{text}')")
-    return Unit(seconds)
+    return seconds
 
 
 def make_units(store: Store, unit: Unit, *, has_times: bool) -> None:
@@ -156,7 +189,9 @@ def make_units(store: Store, unit: Unit, *, has_times: bool) -> None:
         return
     store.run(_PEOPLE)
     events = _EVENTS_WITH_TIMES if has_times else _EVENTS_WITHOUT_TIMES
-    if unit.part is None:
+    if unit.most is not None:
+        number_mini_sessions(store, events, unit.most, unit.within)
+    elif unit.part is None:
         store.run(_VISITS.format(events=events, gap=unit.gap))
     else:
         store.run(_VISITS_BY_PLACE.format(events=events, place=_PLACES[unit.part]))
@@ -165,10 +200,12 @@ def make_units(store: Store, unit: Unit, *, has_times: bool) -> None:
 
 
 def find_activity(store: Store, unit: Unit) -> Activity:
-    """Return on how many days the person of each unit was active, and when the first and the last event were."""
+    """Return on how many days the person of each unit was active, when the first and the last event were, and how many people each day has."""
     first, last = store.row("SELECT coalesce(min(time), 0), coalesce(max(time), 0) FROM events")
     days = store.table(_DAYS.format(owner='units."user"' if unit.is_part else "units.owner")).column(0)
-    return Activity(np.array(days, dtype=np.int32), first, last)
+    by_day = store.table(_PEOPLE_BY_DAY)
+    counted = (np.array(by_day["day"], dtype=np.int64), np.array(by_day["people"], dtype=np.int64))
+    return Activity(np.array(days, dtype=np.int32), first, last, counted)
 
 
 def queries_by_unit(store: Store, unit: Unit, *, has_times: bool) -> Iterator[pa.RecordBatch]:

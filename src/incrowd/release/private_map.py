@@ -23,6 +23,7 @@ __all__ = [
     "is_map",
     "notes_with",
     "read_map",
+    "read_notes",
     "records_digest",
     "write_map",
 ]
@@ -110,6 +111,15 @@ def read_map(path: Path) -> PrivateMap:
     if None in owner or None in row:
         raise wrong
     return PrivateMap(owner, row, notes, renamed)
+
+
+def read_notes(path: Path) -> dict[str, str]:
+    """Return what a private map notes besides its rows; nothing if it is none, of which `read_map` says more."""
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+        return {key.decode(): value.decode() for key, value in metadata.items()}
+    except (OSError, ValueError, pa.ArrowException):
+        return {}
 
 
 def is_map(path: Path) -> bool:

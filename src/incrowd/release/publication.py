@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ from incrowd.core.types import Progress
 from incrowd.errors import BadInputError, ClaimError, IncrowdError, option
 from incrowd.metrics import Bound, Losses, Utility
 from incrowd.metrics.use import Use
+from incrowd.release.certificate import certificate_page, check_pages, dictionary_page, is_page, pages_of
 from incrowd.release.describe import (
     Counts,
     account_for_owner,
@@ -54,13 +55,16 @@ __all__ = ["NEEDS_MAP", "Publication", "RecordsPublication", "check_out", "is_re
 NEEDS_MAP = "a release that follows another needs {}: without its map the next one cannot follow it"
 
 
-class PrivateFile(NamedTuple):
-    """A file that is written with a release, for its owner alone: where, what it must not be or replace, and who writes it."""
+class FileBeside(NamedTuple):
+    """A file that is written with a release and lies beside it: where, what it must not be or replace, and who writes it.
+
+    It is written to a draft's name, given the draft of the release and what its audit found.
+    """
 
     path: Path
     check: Callable[..., None]
     is_ours: Callable[[Path], bool]
-    write: Callable[[Path, Path], None]
+    write: Callable[[Path, Path, Audit], None]
 
 
 class Publication(ABC):
@@ -124,6 +128,8 @@ class Publication(ABC):
         private_map: str | Path | None = None,
         private_report: str | Path | None = None,
         map_notes: Mapping[str, str] | None = None,
+        certificate: bool = False,
+        check: Callable[[Path, Audit], None] | None = None,
         step: Callable[[str], None] = lambda _: None,
         progress: Progress | None = None,
     ) -> Audit:
@@ -135,20 +141,18 @@ class Publication(ABC):
             The directory to make.
         force
             Replace a release that is there already (and nothing else).
-        text_forms
-            Any of ``jsonl``, ``csv``, ``dat``, beside Parquet.
-        heading
-            What the publisher calls the release.
-        private_map
-            Where to write which owner got which row (mode 0600). Never publish that file.
-        private_report
-            Where to write a page of originals beside what is published of them (mode 0600). Never publish that file.
+        text_forms, heading
+            Any of ``jsonl``, ``csv``, ``dat``, beside Parquet, and what the publisher calls the release.
+        private_map, private_report
+            Where to write which owner got which row, and a page of originals beside what is published of them (mode 0600). Never publish them.
         map_notes
             What an auditor needs to read the originals again; kept in the map only.
-        step
-            Called with ``"measure"``, ``"write"`` and ``"audit"`` as each begins.
-        progress
-            Called with (audited, total) records.
+        certificate
+            Write a certificate and a dictionary beside the directory, once the audit has confirmed what is in it.
+        check
+            Adds to what the audit found, given the directory and the result.
+        step, progress
+            Called with ``"measure"``, ``"write"`` and ``"audit"`` as each begins, and with (audited, total) records.
 
         Raises
         ------
@@ -158,7 +162,9 @@ class Publication(ABC):
         path = Path(path)
         private = self._private_files(private_map, private_report, map_notes or {})
         self._check_places(path, private, text_forms, force=force)
-        finals = [(path, is_release), *((one.path, one.is_ours) for one in private)][::-1]
+        check_pages(path, force=force, wanted=certificate)
+        beside = [*private, *(_pages(path) if certificate else ())]
+        finals = [(path, is_release), *((one.path, one.is_ours) for one in beside)][::-1]
         with atomic_writes([(name, ours if force else None) for name, ours in finals]) as (*files, draft):
             draft.mkdir()
             step("measure")
@@ -166,26 +172,36 @@ class Publication(ABC):
             step("write")
             self._write_files(draft, text_forms, heading)
             step("audit")
-            result = self._audited(draft, progress)
+            result = self._audited(draft, progress, check)
             step("write")
-            for one, file in zip(private[::-1], files, strict=True):
-                one.write(file, draft)
+            for one, file in zip(beside[::-1], files, strict=True):
+                one.write(file, draft, result)
         return result
 
     def _private_files(
         self, map_to: str | Path | None, report_to: str | Path | None, notes: Mapping[str, str]
-    ) -> list[PrivateFile]:
+    ) -> list[FileBeside]:
         """Return the files that are written with the release, for its owner alone."""
         files = []
         if map_to is not None:
-            write_map = partial(self._write_map, notes=notes)
-            files.append(PrivateFile(Path(map_to), check_map, is_map, write_map))
+            files.append(
+                FileBeside(
+                    Path(map_to),
+                    check_map,
+                    is_map,
+                    lambda file, draft, _: self._write_map(file, draft, notes),
+                )
+            )
         if report_to is not None:
-            files.append(PrivateFile(Path(report_to), check_report, is_report, self._write_report))
+            files.append(
+                FileBeside(
+                    Path(report_to), check_report, is_report, lambda file, *_: self._write_report(file)
+                )
+            )
         return files
 
     def _check_places(
-        self, path: Path, private: Sequence[PrivateFile], text_forms: Sequence[str], *, force: bool
+        self, path: Path, private: Sequence[FileBeside], text_forms: Sequence[str], *, force: bool
     ) -> None:
         """Refuse what cannot be written, before anything is."""
         check_forms(text_forms)
@@ -205,7 +221,7 @@ class Publication(ABC):
         """Who got what; None where that is not known in this process, or nobody's. Private."""
         return None
 
-    def _write_report(self, file: Path, draft: Path) -> None:  # noqa: ARG002 - as the map is written
+    def _write_report(self, file: Path) -> None:
         """Write originals beside what is published of them."""
         shares = self.shares
         if shares is None:
@@ -231,10 +247,14 @@ class Publication(ABC):
     def _audit(self, draft: Path, progress: Progress | None) -> Audit:
         """Recount what was written."""
 
-    def _audited(self, draft: Path, progress: Progress | None) -> Audit:
+    def _audited(
+        self, draft: Path, progress: Progress | None, check: Callable[[Path, Audit], None] | None
+    ) -> Audit:
         """Return what the audit found, or refuse to publish what it does not confirm."""
         try:
             result = self._audit(draft, progress)
+            if check is not None and not result.problems:
+                check(draft, result)
         except IncrowdError as error:
             raise ClaimError(f"the release could not be audited, so nothing was published: {error}") from None
         if result.problems:
@@ -388,6 +408,26 @@ class RecordsPublication(Publication):
         """Return what was measured, for the audit to compare with what is written."""
         withheld = rounded_withheld(self.counts.withheld, self.silent_people, self.claim.least)
         return Figured(msgspec.to_builtins(self.figures), withheld)
+
+
+def _pages(out: Path) -> list[FileBeside]:
+    """Return the pages for readers that are written with a release."""
+    certificate, dictionary = pages_of(out)
+
+    def write_certificate(file: Path, draft: Path, result: Audit) -> None:
+        if result.holds is not True:
+            raise ClaimError(
+                "no audit can confirm this release, so it gets no certificate: nothing was published"
+            )
+        file.write_text(certificate_page(draft, result), encoding="utf-8")
+
+    def write_dictionary(file: Path, draft: Path, _: Audit) -> None:
+        file.write_text(dictionary_page(draft), encoding="utf-8")
+
+    return [
+        FileBeside(certificate, check_pages, is_page, write_certificate),
+        FileBeside(dictionary, check_pages, is_page, write_dictionary),
+    ]
 
 
 def is_release(path: Path) -> bool:

@@ -23,7 +23,9 @@ def summary_of(claim: Promise) -> Summary:
     """Say in short sentences what a claim means."""
     if claim.kind == "k-anonymous tiles":
         return _tiles(claim)
-    one = {"user": "person", "session": "session"}.get(claim.unit, "original record")
+    one = {"user": "person", "session": "session", "mini-session": "mini-session"}.get(
+        claim.unit, "original record"
+    )
     published = [
         f"One record for each {one}, made of items or of classes that stand for items.",
         UNNAMED,

@@ -84,7 +84,9 @@ def collect_units(work: Work, gathered: Gathered, attached: Attached) -> Transac
     active = work.here("active", ["row", "days"])
     days = np.zeros(number, dtype=np.int32)
     days[np.array(active["row"])] = np.array(active["days"])
-    return replace(made, activity=Activity(days, *gathered.times), weeks=weeks_here(work, gathered))
+    return replace(
+        made, activity=Activity(days, *gathered.times, gathered.by_day), weeks=weeks_here(work, gathered)
+    )
 
 
 def weeks_here(work: Work, gathered: Gathered) -> Weeks | None:

@@ -167,7 +167,12 @@ def _made_there(job: Job, work: Work, placed: Placed, items: str, shard: int) ->
     found = _grouped(job, work, placed.rows, tree, shard)
     return SparkRelease(
         job.method.name,
-        {"k": job.k, "seed": job.seed, **job.setting.parameters, **choices(job, items, tree)},
+        {
+            "k": job.k,
+            "seed": job.seed,
+            **job.setting.parameters,
+            **choices(job, items, tree, placed.gathered.activity),
+        },
         placed.attached.transactions,
         tree,
         work,
@@ -203,6 +208,8 @@ def _placed(job: Job, work: Work, clock: Clock, reading: Reading) -> Placed:
         bags=not job.options.sets,
         places=job.method.uses_places,
         kinds=job.kinds,
+        never=job.never,
+        by_day=job.options.certificate,
     )
     if job.method.name in ON_DRIVER:
         _check_driver(job, gathered)

@@ -16,19 +16,23 @@ from pyspark import Broadcast
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
-from incrowd.core.activity import DAY
+from incrowd.core.activity import DAY, Activity
 from incrowd.core.claims import PARTS
 from incrowd.core.ragged import list_ids, starts_of
 from incrowd.core.transactions import Transactions
+from incrowd.core.types import Ints64
 from incrowd.logs.items import WORD_ITEMS, Lookup, lookup_of, named_by_kind, words_of
-from incrowd.logs.kinds import check_kinds, lookup_with_kinds
+from incrowd.logs.kinds import check_kinds
+from incrowd.logs.mini_sessions import find_starts
 from incrowd.logs.tokens import places_within
 from incrowd.logs.units import Part, Unit
 from incrowd.logs.weeks import WEEK
+from incrowd.spark.bags import of_table
 from incrowd.spark.kinds import typed_words
 from incrowd.spark.reading.read import Reading
 from incrowd.spark.work import Work
 from incrowd.taxonomy import Attached, Taxonomy
+from incrowd.text.never import NeverList
 from incrowd.text.words import TERM
 
 __all__ = ["Gathered", "gather", "place_rows"]
@@ -61,6 +65,8 @@ class Gathered:
     times
         The log's first and last time; None where it has none. Then the steps ``weeks`` (`row`, `week`) and ``active`` (`row`, `days`) are
         written down: in which weeks each row has queries, and on how many days its person has.
+    by_day
+        The days since 1970 on which anybody was active, and how many people on each; None where nobody asked.
     """
 
     bags: DataFrame
@@ -73,6 +79,12 @@ class Gathered:
     account: tuple[str, ...]
     has_clicks: bool = False
     times: tuple[int, int] | None = None
+    by_day: tuple[Ints64, Ints64] | None = None
+
+    @property
+    def activity(self) -> Activity | None:
+        """When people were active, without the days of each row."""
+        return None if self.times is None else Activity(np.zeros(0, np.int32), *self.times, self.by_day)
 
     @property
     def has_parts(self) -> bool:
@@ -93,6 +105,7 @@ class Gathered:
             account=self.account,
             has_clicks=self.has_clicks,
             kind=self.items,
+            activity=None if self.by_day is None else self.activity,
         )
 
 
@@ -106,11 +119,14 @@ def gather(
     bags: bool,
     places: bool = False,
     kinds: Sequence[str] = (),
+    never: NeverList | None = None,
+    by_day: bool = False,
 ) -> Gathered:
     """Build bags of named items from what was read; the parameters are those of :meth:`incrowd.logs.Log.transactions`."""
     first = [f.min("place").alias("place")] if places and items in WORD_ITEMS else []
     name, counts, span = reading.name_of_unit(unit), dict[str, int](), None
     check_kinds(kinds, unit, reading.roles, has_times=reading.has_times)
+    days: tuple[Ints64, Ints64] | None = None
     if reading.is_baskets:
         units, records = _baskets(reading), reading.rows
         words = reading.good.select(f.col("unit").alias("key"), f.col("query").alias("text"))
@@ -119,11 +135,11 @@ def gather(
         units, queries = _units(work, events), events.where(f.col("query") != "").select("key", "query")
         counts["queries"], records = queries.count(), units.count()
         span = _settle_times(work, events, units) if reading.has_times else None
+        days = _people_by_day(events) if by_day and span else None
         words = queries.mapInArrow(partial(_words, items=items), "key string, text string, place int")
         words = words.union(typed_words(reading, events, kinds)) if kinds else words
     pairs = work.settle(words.groupBy("key", "text").agg(f.count("*").alias("times"), *first), "pairs")
-    lookup = lookup_of(items, knowledge)
-    lookup = lookup_with_kinds(lookup) if kinds else lookup
+    lookup = lookup_of(items, knowledge, never, has_kinds=bool(kinds))
     meanings = work.settle(_meanings(work, pairs, lookup), "meanings")
     counts |= _count_kinds(meanings)
     named = pairs.join(meanings.select("text", "name").where(f.col("name").isNotNull()), "text")
@@ -140,7 +156,8 @@ def gather(
         "empty": records - filled,
     }
     summary, account = reading.summed_up(name, items, counts)
-    return Gathered(bag, units, name, items, vocabulary, entries, summary, account, reading.has_clicks, span)
+    has_clicks = reading.has_clicks
+    return Gathered(bag, units, name, items, vocabulary, entries, summary, account, has_clicks, span, days)
 
 
 def _baskets(reading: Reading) -> DataFrame:
@@ -159,6 +176,8 @@ def _events(reading: Reading, unit: Unit) -> DataFrame:
     events = events.distinct() if reading.has_times else events
     if unit.gap is not None:
         visits = _sessions(events, unit.gap)
+    elif unit.most is not None:
+        visits = _mini_sessions(events, unit.most, unit.within)
     elif unit.part is not None:
         visits = events.withColumn("visit", _place(unit.part))
     else:
@@ -172,6 +191,19 @@ def _sessions(events: DataFrame, gap: int) -> DataFrame:
     in_order = Window.partitionBy("user").orderBy("time")
     starts = f.coalesce((f.col("time") - f.lag("time").over(in_order) > gap).cast("int"), f.lit(0))
     return events.withColumn("starts", starts).withColumn("visit", 1 + f.sum("starts").over(in_order))
+
+
+def _mini_sessions(events: DataFrame, most: int, within: int) -> DataFrame:
+    """Return the events with the `visit`: the number of the user's mini-session."""
+    cut = of_table(_cut_user, most, within)
+    return events.groupBy("user").applyInArrow(cut, "user string, time long, query string, visit long")
+
+
+def _cut_user(most: int, within: int, table: pa.Table) -> pa.Table:
+    """Cut one user's events."""
+    ordered = table.select(["user", "time", "query"]).sort_by([("time", "ascending"), ("query", "ascending")])
+    starts = find_starts(np.zeros(len(table), np.int64), np.array(ordered["time"], np.int64), most, within)
+    return ordered.append_column("visit", pa.array(np.cumsum(starts), pa.int64()))
 
 
 def _place(part: Part) -> Column:
@@ -194,6 +226,14 @@ def _settle_times(work: Work, events: DataFrame, units: DataFrame) -> tuple[int,
     days = f.countDistinct(f.floor(f.col("time") / DAY)).cast("int").alias("days")
     work.settle(events.groupBy(person).agg(days).join(named, person).select("row", "days"), "active")
     return first, last
+
+
+def _people_by_day(events: DataFrame) -> tuple[Ints64, Ints64]:
+    """Return the days on which anybody was active, and how many different people on each."""
+    person = "user" if "user" in events.columns else "key"
+    by_day = events.groupBy(f.floor(f.col("time") / DAY).alias("day")).agg(f.countDistinct(person))
+    found = np.array(sorted(map(tuple, by_day.collect())), dtype=np.int64).reshape(-1, 2)
+    return found[:, 0], found[:, 1]
 
 
 def _units(work: Work, events: DataFrame) -> DataFrame:

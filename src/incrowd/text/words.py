@@ -18,6 +18,7 @@ from incrowd.taxonomy.sources.wordnet import lexicon
 
 __all__ = [
     "LISTED",
+    "NEVER",
     "OTHER",
     "STOP",
     "STOP_WORDS",
@@ -38,6 +39,7 @@ OTHER = 2  # known to WordNet, but not as a noun
 STOP = 3  # a function word
 TERM = 4  # any other word, where WordNet is not used
 TYPED = 5  # no word: an item of another kind
+NEVER = 6  # on the publisher's list of words that are never published
 
 # WordNet lists many of these as nouns ("he" is helium, "in" is Indiana), so they are removed before the look-up.
 # Left in on purpose, because people search for them as nouns: may, mine, past, round, still, us, well, will.
