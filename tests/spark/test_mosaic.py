@@ -107,12 +107,13 @@ def test_queries_days_and_weeks(few_days, tmp_path, unit, units):
 
 @pytest.mark.usefixtures("spark")
 def test_people_with_nouns_that_wordnet_knows_in_one_series(log, tmp_path):
-    ledger = tmp_path / "ledger"
+    ledger = tmp_path / "series/ledger"
+    ledger.parent.mkdir(mode=0o700)
     ledger.write_text('{"format":"incrowd-series/1","seed":5}\n', encoding="utf-8")
     ledger.chmod(0o600)
     found, _ = on_both(
         log, tmp_path, method="mosaic", k=2, unit="user", items="nouns", unlisted="drop", sets=True,
-        parameters={"counts": "rounded"}, series=ledger,
+        parameters={"counts": "rounded"}, series=ledger.parent,
     )  # fmt: skip
     assert found["items"]["unlisted"] > 0
     assert found["claim"]["aged"] == 2

@@ -67,7 +67,12 @@ DEMO_USERS = 2_000
 @click.option(
     "--series",
     type=FILE,
-    help="Ledger of what was released of this source before (made if missing, mode 0600): refuse a release that overlaps. Never publish that file.",
+    help="Directory for what was released of this source before (made if missing, mode 0700): refuse a release that overlaps. It holds a secret; publish only its index.json.",
+)
+@click.option(
+    "--window",
+    metavar="FROM..TO",
+    help="Take only events of this time: days, or times of which TO is left out (UTC); either side may be open. 'new' or new..TO: what comes after the last release of --series.",
 )
 @click.option(
     "--private-report",

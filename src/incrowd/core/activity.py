@@ -15,7 +15,8 @@ class Activity(NamedTuple):
     """When the people behind rows were active. Private.
 
     ``days`` has for each row on how many different days (UTC) its person was active in the whole log; ``first`` and
-    ``last`` are the times of the log's earliest and latest event, in seconds since 1970.
+    ``last`` are the times of the log's earliest and latest event, in seconds since 1970. Where rows are of a window, the log is
+    everything that was read before the window's end.
     """
 
     days: Ints32

@@ -137,6 +137,7 @@ def _read_again(
             knowledge=knowledge_of(source) if made.items == "concepts" else None,
             events=manifest.claim.typed_by is not None,
             places=isinstance(manifest, TileManifest),
+            window=manifest.of_window if isinstance(manifest, TileManifest) else None,
         )
     listener.step("taxonomy")
     return open_taxonomy(source, transactions, unlisted=made.unlisted)

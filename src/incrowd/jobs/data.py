@@ -77,6 +77,7 @@ def build_rows(
         knowledge=_unfitted(tree) if tree and items == "concepts" else knowledge_for(job, items),
         events=events,
         places=job.method.uses_places,
+        window=job.taken and job.taken.window,
         progress=clock.listener.reading,
     )
     if not job.method.is_noisy:
@@ -203,6 +204,9 @@ def map_notes(job: Job, read: Input) -> dict[str, str]:
     notes |= {name: value for name, value in said.items() if value is not None}
     if job.method.seed_is_secret:
         notes["seed"] = str(job.seed)
+    if job.taken is not None:
+        notes["events"] = str(job.taken.inside)
+        notes["events_before"] = str(job.taken.before)
     if options.taxonomy and Path(options.taxonomy).is_file():
         notes["taxonomy"] = str(Path(options.taxonomy).absolute())
     return notes

@@ -28,6 +28,7 @@ from incrowd.jobs.spec import (
     read_choices,
     settled,
 )
+from incrowd.jobs.windows import taken_of
 from incrowd.logs import Log
 from incrowd.logs.formats.columns import ROLES
 from incrowd.logs.frames import read
@@ -53,6 +54,7 @@ def anonymize(
     seed: int | None = None,
     unlisted: Unlisted | None = None,
     distinct: Distinct | None = None,
+    window: str | None = None,
     memory: str | int | None = None,
     progress: Progress | None = None,
     **parameters: Any,
@@ -78,6 +80,9 @@ def anonymize(
         differential privacy is promised they are kept: a refusal would tell of the data.
     distinct
         What k counts where one person may have several rows: ``"people"`` (the default then) or ``"records"``.
+    window
+        Take only the events of some time, as ``"2006-03-01..2006-03-31"`` (days, or times of which the last is left out; UTC; either
+        side may be open). For mosaic. Accounts are as old as everything before its end says.
     memory
         The most memory that the job may take; three quarters of the machine's if it is not given.
     progress
@@ -87,7 +92,9 @@ def anonymize(
     """
     columns = {role: parameters.pop(role) for role in ROLES if role in parameters}
     how = {"k": k, "goal": goal, "method": method, "seed": seed, "unlisted": unlisted, "distinct": distinct}
-    options = _options(taxonomy, memory, unit=unit, items=items, sets=sets, parameters=parameters, **how)
+    options = _options(
+        taxonomy, memory, unit=unit, items=items, sets=sets, window=window, parameters=parameters, **how
+    )
     with Clock(_Listener(progress)) as clock:
         return _released(data, columns, read_choices(options), _tree(taxonomy), clock)
 
@@ -100,10 +107,16 @@ def _released(
     if columns and isinstance(data, (Log, Transactions)):
         raise BadInputError(f"these data were read already: drop {option(next(iter(columns)))}")
     if isinstance(data, Transactions):
+        if job.asked is not None:
+            raise BadInputError(
+                f"transactions have no times of events: drop {option('window')}, or give the log"
+            )
         attached = place_rows(job, _as_given(data, job.options), clock, tree=tree)
         return run_method(job, attached, progress)
     with _opened(data, job.options.memory, progress, columns) as log, rejects_named(job, log):
         job = settled(job, log)
+        if job.asked is not None:
+            job = replace(job, taken=taken_of(job.asked, log, job.k or 1))
         rows = build_rows(job, log, clock, events=job.method.needs_events, tree=tree)
         attached = place_rows(job, rows, clock, tree=tree)
     return anonymized(job, str(job.items), attached, progress)

@@ -11,7 +11,10 @@ from operator import index
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
+import msgspec
+
 from incrowd.core.claims import Distinct, Kind, check_k
+from incrowd.core.window import Window, WindowChoice, parse_window
 from incrowd.errors import BadInputError, check_choice, option
 from incrowd.jobs.anonymize import SEED_BITS, check_distinct, choose_seed
 from incrowd.logs import ITEMS, InputForm, Inputs, Unit, format_of, parse_unit, read_form
@@ -20,6 +23,7 @@ from incrowd.logs.input import Input
 from incrowd.methods.registry import GOALS, METHODS, Method, method_named
 from incrowd.release.files.exports import check_forms
 from incrowd.release.files.heading import NO_HEADING, Heading, read_heading
+from incrowd.release.files.window import SpelledWindow
 from incrowd.release.private_map import check_map
 from incrowd.release.private_report import check_apart, check_report
 from incrowd.release.publication import check_out
@@ -31,6 +35,7 @@ __all__ = [
     "Job",
     "Options",
     "Setting",
+    "Taken",
     "check_input",
     "method_for",
     "parse_ks",
@@ -75,6 +80,7 @@ class Options:
     date: str | None = None
     private_map: Path | None = None
     series: Path | None = None
+    window: str | None = None
     private_report: Path | None = None
     force: bool = False
     memory: str = "4GB"
@@ -103,6 +109,28 @@ class Setting(NamedTuple):
         return "-".join([self.method.name, *map(str, self.parameters.values())])
 
 
+class Taken(NamedTuple):
+    """A window, and how many events of the input are inside, before and after it. For the owner.
+
+    Of those before it, `late` came when their window had been released, and `unreleased` are in no window of the series.
+    """
+
+    window: Window
+    inside: int
+    before: int
+    after: int
+    late: int = 0
+    unreleased: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {
+            **msgspec.to_builtins(SpelledWindow.of(self.window)),
+            **self._asdict(),
+            "window": str(self.window),
+        }
+
+
 @dataclass(frozen=True)
 class Job:
     """A job whose options are checked.
@@ -125,6 +153,8 @@ class Job:
         The seed that was given, or that the method chose.
     heading
         What the publisher calls the release.
+    asked, taken
+        The window of time that was asked for; once the input is read, the window itself and what it leaves out.
     """
 
     options: Options
@@ -136,6 +166,8 @@ class Job:
     chosen: tuple[str, ...] = ()
     seed: int = 0
     heading: Heading = NO_HEADING
+    asked: WindowChoice | None = None
+    taken: Taken | None = None
 
     @property
     def method(self) -> Method:
@@ -171,6 +203,7 @@ def read_choices(options: Options) -> Job:
         raise BadInputError(
             f"method {method.name} protects rows: use {option('unit', 'user')}, so that a row is a person"
         )
+    asked = _asked_window(options, method)
     k = check_k(DEFAULT_K if options.k is None else options.k)
     chosen = {option("method", method.name): options.method, option("k", k): method.is_noisy or options.k}
     return replace(
@@ -179,7 +212,24 @@ def read_choices(options: Options) -> Job:
         items=job.items or items,
         seed=job.seed if options.seed is not None else choose_seed(method, None),
         chosen=tuple(spelled for spelled, given in chosen.items() if given is None),
+        asked=asked,
     )
+
+
+def _asked_window(options: Options, method: Method) -> WindowChoice | None:
+    """Return the window that was asked for; refuse one where it would say nothing."""
+    if options.window is None:
+        return None
+    asked = parse_window(options.window)
+    if method.promise != "k-anonymous tiles":
+        raise BadInputError(
+            f"{option('window')} is for method mosaic: drop it, or give method {method.name} a log of that time alone"
+        )
+    if asked.is_new and options.series is None:
+        raise BadInputError(
+            f"{option('window', options.window)} goes on after the last release of a series: give {option('series', 'DIR')}, or FROM..TO"
+        )
+    return asked
 
 
 def method_for(options: Options) -> tuple[Method, str | None]:

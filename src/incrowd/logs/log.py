@@ -12,6 +12,7 @@ import pyarrow as pa
 from incrowd.core.shown import html_table
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Progress
+from incrowd.core.window import Window
 from incrowd.errors import BadInputError, option
 from incrowd.logs.events import collect_events
 from incrowd.logs.input import Input
@@ -28,9 +29,10 @@ from incrowd.logs.items import (
 from incrowd.logs.tokens import TokenTable
 from incrowd.logs.units import Unit, find_activity, make_units, parse_unit, queries_by_unit
 from incrowd.logs.weeks import clicks_in, weeks_of
+from incrowd.logs.windows import count_within, cut_events, last_day, until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from incrowd.logs.rejects import Rejects
     from incrowd.logs.store import Store
@@ -88,6 +90,14 @@ class Log(Input):
             return self.rows
         return int(self.store.row('SELECT count(DISTINCT "user") FROM events')[0])
 
+    def count_within(self, windows: Sequence[Window]) -> list[int]:
+        """Return how many events each window has."""
+        return count_within(self.store, windows)
+
+    def last_day(self, people: int, start: int) -> int | None:
+        """Return the last day from a time on that has events of so many different people, as a number."""
+        return last_day(self.store, people, start)
+
     def transactions(
         self,
         *,
@@ -97,6 +107,7 @@ class Log(Input):
         knowledge: Taxonomy | None = None,
         events: bool = False,
         places: bool = False,
+        window: Window | None = None,
         progress: Progress | None = None,
     ) -> Transactions:
         """Build one row of items for each privacy unit.
@@ -119,6 +130,8 @@ class Log(Input):
             Whether to keep every query event too, which some methods need. It takes memory.
         places
             Whether to note where in a query each word of a row stands, at the earliest; only words have places.
+        window
+            Take only its events. On how many days a person was active counts everything before its end.
         progress
             Called with (steps done, steps in all) now and then.
 
@@ -134,6 +147,7 @@ class Log(Input):
         label = self.name_of_unit(wanted)
         counts: dict[str, int] = {}
         if not self.is_baskets:
+            cut_events(self.store, window)
             make_units(self.store, wanted, has_times=self.has_times)
             # Finding the words and counting them take about as long.
             counts["queries"] = self._fill_tokens(wanted, chosen, report, places=places)
@@ -141,7 +155,8 @@ class Log(Input):
         counts |= count_kinds(self.store)
         half = partial(_second_half, report)
         rows = compress(self.store, by_part=wanted.is_part, places=places, progress=half)
-        made = self._with_times(self._finish(rows, label, chosen, counts, bags=bags), wanted)
+        made = replace(self._finish(rows, label, chosen, counts, bags=bags), window=window)
+        made = self._with_times(made, wanted)
         if not events:
             return made
         return replace(made, events=collect_events(self.store, wanted, len(made), has_times=self.has_times))
@@ -150,7 +165,8 @@ class Log(Input):
         """Add when units were active, and whether there are clicks, where the log says so."""
         if self.has_times:
             weeks = weeks_of(self.store, unit, len(made))
-            made = replace(made, activity=find_activity(self.store, unit), weeks=weeks)
+            active = find_activity(self.store, unit, until(made.window))
+            made = replace(made, activity=active, weeks=weeks)
         return made if self.is_baskets else replace(made, has_clicks=clicks_in(self.store))
 
     def _check_items(self, items: str | None, *, events: bool) -> str:

@@ -85,7 +85,7 @@ _QUERIES_BY_PART = f"SELECT unit, query FROM {VISITS_BY_UNIT} WHERE query <> ''"
 
 _DAYS = """
     SELECT days FROM units JOIN (
-        SELECT "user" AS person, count(DISTINCT floor(time / 86400)) AS days FROM events GROUP BY "user"
+        SELECT "user" AS person, count(DISTINCT floor(time / 86400)) AS days FROM {events} GROUP BY "user"
     ) AS active ON active.person = {owner} ORDER BY unit
 """
 Part = Literal["query", "day", "week"]
@@ -164,10 +164,14 @@ def make_units(store: Store, unit: Unit, *, has_times: bool) -> None:
     store.run(_PARTS)
 
 
-def find_activity(store: Store, unit: Unit) -> Activity:
-    """Return on how many days the person of each unit was active, and when the first and the last event were."""
-    first, last = store.row("SELECT coalesce(min(time), 0), coalesce(max(time), 0) FROM events")
-    days = store.table(_DAYS.format(owner='units."user"' if unit.is_part else "units.owner")).column(0)
+def find_activity(store: Store, unit: Unit, events: str = "events") -> Activity:
+    """Return on how many days the person of each unit was active, and when the first and the last event were.
+
+    `events` is the table that tells: the units' own events, or more.
+    """
+    first, last = store.row(f"SELECT coalesce(min(time), 0), coalesce(max(time), 0) FROM {events}")  # noqa: S608
+    owner = 'units."user"' if unit.is_part else "units.owner"
+    days = store.table(_DAYS.format(owner=owner, events=events)).column(0)
     return Activity(np.array(days, dtype=np.int32), first, last)
 
 

@@ -10,10 +10,12 @@ import pyarrow as pa
 
 from incrowd.core.claims import Claim
 from incrowd.core.promises import Settings
+from incrowd.core.window import Window
 from incrowd.release.files.heading import NO_HEADING, Heading
 from incrowd.release.files.manifest import TILES_FORMAT, Closed, Headed, SpelledClaim, UseFigures, Versions
 from incrowd.release.files.names import tile_files_with
 from incrowd.release.files.records import Label, write_parquet
+from incrowd.release.files.window import SpelledWindow
 
 __all__ = [
     "TILES_SCHEMA",
@@ -75,8 +77,11 @@ class TileCounts(Closed, frozen=True, forbid_unknown_fields=True):
         )
 
 
-class TileManifest(Headed, frozen=True, forbid_unknown_fields=True):
-    """What a release of tiles says of itself. The seed is secret: who has it could foretell who was held back from a tile."""
+class TileManifest(Headed, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a release of tiles says of itself. The seed is secret: who has it could foretell who was held back from a tile.
+
+    `window` is there only where a part of the log was asked for.
+    """
 
     versions: Versions
     files: list[str]
@@ -86,6 +91,12 @@ class TileManifest(Headed, frozen=True, forbid_unknown_fields=True):
     counts: TileCounts
     use: UseFigures
     account: list[str]
+    window: SpelledWindow | None = None
+
+    @property
+    def of_window(self) -> Window | None:
+        """The window itself; a ValueError if it is none."""
+        return None if self.window is None else self.window.window
 
 
 def tile_manifest(
@@ -94,6 +105,7 @@ def tile_manifest(
     counts: TileCounts,
     use: UseFigures,
     *,
+    window: Window | None = None,
     heading: Heading = NO_HEADING,
     text_forms: Sequence[str] = (),
 ) -> TileManifest:
@@ -110,14 +122,16 @@ def tile_manifest(
         claim=SpelledClaim.of(claim),
         counts=counts,
         use=use,
-        account=_account(spelled, counts),
+        account=_account(spelled, counts, window),
+        window=None if window is None else SpelledWindow.of(window),
     )
 
 
-def _account(parameters: Mapping[str, Any], counts: TileCounts) -> list[str]:
+def _account(parameters: Mapping[str, Any], counts: TileCounts, window: Window | None) -> list[str]:
     """Say what was done, in order, by parameters and published counts alone."""
     k, confidence = parameters["k"], parameters["confidence"]
-    steps = [
+    steps = [] if window is None else [f"Took only events {window.in_words}."]
+    steps += [
         f"Published every item that {k:,} people or more have as itself; rarer ones "
         + (
             "as the nearest node above them that as many have." if parameters["generalize"] else "not at all."
@@ -130,10 +144,14 @@ def _account(parameters: Mapping[str, Any], counts: TileCounts) -> list[str]:
         )
     if parameters["aged"] > 1:
         steps.append(
-            f"Counted only accounts that were active on at least {parameters['aged']:,} different days."
+            f"Counted only accounts that were active on at least {parameters['aged']:,} different days{_before(window)}."
         )
     steps.append(f"Counted each person at most {parameters['cap']:,} times in the units of a tile.")
     return [f"{number}. {step}" for number, step in enumerate(steps, 1)]
+
+
+def _before(window: Window | None) -> str:
+    return "" if window is None else " before its end"
 
 
 def tile_rows(tiles: Sequence[Tile]) -> pa.Table:
