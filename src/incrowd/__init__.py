@@ -16,7 +16,7 @@ The verbs:
 
     read        data of any kind -> Log           (read_log and read_baskets: files)
     anonymize   data -> Release or TileRelease    (goal="words", "queries" or "people"; or method=...)
-    audit       the directory of a release -> Audit
+    audit       the directory of a release -> Audit    (audit_series: all releases of a series -> SeriesAudit)
     compare     data, methods=[...], k=[...] -> Comparison: a table, a page of charts
     generalize  a query, a table of people -> Decision: what may be sent in its place
 
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from incrowd.generalizer.simple import generalize
     from incrowd.jobs.compare import Comparison
     from incrowd.jobs.library import anonymize, compare
+    from incrowd.jobs.series_audit import audit_series
     from incrowd.logs import Log, read_baskets, read_log
     from incrowd.logs.frames import read
     from incrowd.methods.registry import METHODS
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
         "__version__",
         "anonymize",
         "audit",
+        "audit_series",
         "balanced",
         "compare",
         "generalize",
@@ -103,6 +105,7 @@ _HOME = {
     "__version__": "version",
     "anonymize": "jobs.library",
     "audit": "auditing.audit",
+    "audit_series": "jobs.series_audit",
     "balanced": "taxonomy",
     "compare": "jobs.library",
     "generalize": "generalizer.simple",

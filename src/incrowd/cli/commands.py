@@ -131,7 +131,7 @@ def anonymize(
             look_ahead(paths, options, as_json=as_json)
             return
         job = Options(paths, **_with_out(options))
-        beside = names_beside(job.out, input)
+        beside = names_beside(job.out, input, job.series)
         with ProgressBars() as progress:
             outcome = run_job(job, progress) if is_local else _run_on_spark(job, progress)
     if as_json:
@@ -187,7 +187,12 @@ def demo(out: Path, as_json: bool) -> None:  # noqa: FBT001
 
 
 @click.command(short_help="Recount a release from its files.")
-@click.argument("directory", type=FILE)
+@click.argument("directory", type=FILE, nargs=-1)
+@click.option(
+    "--series",
+    type=FILE,
+    help="Audit a whole series: its directory, or a copy of its index.json. DIRECTORY says where releases are that are not beside it.",
+)
 @click.option(
     "--original",
     multiple=True,
@@ -199,7 +204,8 @@ def demo(out: Path, as_json: bool) -> None:  # noqa: FBT001
 @click.option("--memory", default="4GB", show_default=True, help="Memory for reading the original.")
 @json_option
 def audit(
-    directory: Path,
+    directory: tuple[Path, ...],
+    series: Path | None,
     original: tuple[str, ...],
     private_map: Path | None,
     taxonomy: str | None,
@@ -213,6 +219,9 @@ def audit(
     figures are measured again. With --private-map alone, people are counted as the map names them, which proves nothing.
     The private map says how the original is written; --columns and the like confirm or correct it.
 
+    With --series, every release that the series' index.json names is looked for and audited, windows must not overlap, and what
+    two neighbours tell together is counted.
+
     Exit code 0: no check failed; 1: a check failed, or nothing is promised, or the claim is differential privacy, which
     no file can prove.
     """
@@ -220,9 +229,19 @@ def audit(
     from incrowd.cli.terminal import show_audit
     from incrowd.jobs.audit import audit_release
 
+    if series is not None:
+        _audit_series(series, directory, as_json=as_json, with_originals=bool(original or private_map))
+        return
+    if len(directory) != 1:
+        raise click.UsageError(
+            "Missing argument 'DIRECTORY'."
+            if not directory
+            else "Give one DIRECTORY, or --series for several releases of one.",
+            click.get_current_context(),
+        )
     with given_inputs(original) as paths, ProgressBars() as progress:
         result = audit_release(
-            directory,
+            directory[0],
             original=paths or None,
             private_map=private_map,
             taxonomy=taxonomy,
@@ -235,6 +254,25 @@ def audit(
     else:
         show_audit(result)
     if result.holds is not True:
+        raise click.exceptions.Exit(1)
+
+
+def _audit_series(series: Path, places: tuple[Path, ...], *, as_json: bool, with_originals: bool) -> None:
+    """Audit a series; exit with 1 if it does not hold."""
+    from incrowd.cli.series_view import show_series_audit
+    from incrowd.errors import BadInputError
+    from incrowd.jobs.series_audit import audit_series
+
+    if with_originals:
+        raise BadInputError(
+            "--original and --private-map are of one release: audit it without --series, and the series without them"
+        )
+    result = audit_series(series, places)
+    if as_json:
+        print_json(result.as_dict())
+    else:
+        show_series_audit(result)
+    if not result.holds:
         raise click.exceptions.Exit(1)
 
 

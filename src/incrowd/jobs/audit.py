@@ -21,10 +21,11 @@ from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.promises import Settings, read_settings
 from incrowd.core.ragged import starts_of
 from incrowd.core.tiles import Tiles
+from incrowd.core.window import Window
 from incrowd.errors import BadInputError, option
 from incrowd.jobs.clock import ProgressListener
 from incrowd.jobs.data import knowledge_of
-from incrowd.logs import Inputs, read_form, read_parts
+from incrowd.logs import Inputs, Log, read_form, read_parts
 from incrowd.metrics import bound_of, measure_losses, measure_utility
 from incrowd.metrics.use import use_of_classes, use_of_tiles
 from incrowd.release.describe import figures_of, rounded_withheld
@@ -45,6 +46,7 @@ from incrowd.taxonomy import Attached, open_taxonomy
 
 __all__ = ["audit_release"]
 
+EVENTS = ("events", "events_before")
 _CONFIRMED = {
     "columns": "columns are",
     "delimiter": "fields are separated",
@@ -91,12 +93,16 @@ def audit_release(
         result.require(wrong=not owned.is_of(directory), problem="the private map is another release's")
         return result
     said = {name: value for name, value in (written or {}).items() if value is not None}
-    attached = _read_again(
+    attached, events = _read_again(
         original, owned.notes | said, manifest, taxonomy=taxonomy, memory=memory, listener=listener
     )
     listener.step("audit")
     against = _audit_tiles_against if is_tiles else _audit_against
     result = against(directory, attached, owned, listener)
+    result.require(
+        wrong=events is not None and events != tuple(map(owned.notes.get, EVENTS)),
+        problem="the originals have other events in the window, or before it, than were read for the release: give what was read then",
+    )
     if not result.problems:
         result.unproven += _unconfirmed(owned.notes, said)
     return result
@@ -118,8 +124,8 @@ def _read_again(
     taxonomy: str | None,
     memory: str,
     listener: ProgressListener,
-) -> Attached:
-    """Read the originals as they were read for the release."""
+) -> tuple[Attached, tuple[str, str] | None]:
+    """Read the originals as they were read for the release; of a window, count the events in it and before it too."""
     made = read_settings(manifest.method, {"seed": 0, **manifest.parameters}).common
     if made.items is None:
         raise BadInputError("the release was not made from a file: its manifest does not say how to read one")
@@ -128,6 +134,7 @@ def _read_again(
         raise BadInputError(
             f"the release was made with a taxonomy file: give it with {option('taxonomy', 'FILE')}"
         )
+    window = manifest.of_window if isinstance(manifest, TileManifest) else None
     listener.step("read")
     with read_parts(original, read_form(notes), memory=memory, progress=listener.reading) as log:
         transactions = log.transactions(
@@ -137,10 +144,17 @@ def _read_again(
             knowledge=knowledge_of(source) if made.items == "concepts" else None,
             events=manifest.claim.typed_by is not None,
             places=isinstance(manifest, TileManifest),
-            window=manifest.of_window if isinstance(manifest, TileManifest) else None,
+            window=window,
         )
+        events = None if window is None else _events_of(log, window)
     listener.step("taxonomy")
-    return open_taxonomy(source, transactions, unlisted=made.unlisted)
+    return open_taxonomy(source, transactions, unlisted=made.unlisted), events
+
+
+def _events_of(log: Log, window: Window) -> tuple[str, str]:
+    """Return how many events a log has in a window and before it, as a private map notes them."""
+    inside, until = log.count_within([window, Window(None, window.stop)])
+    return str(inside), str(until - inside)
 
 
 def _audit_against(

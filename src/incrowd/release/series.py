@@ -145,9 +145,11 @@ class Series:
         The directory; mode 0700.
     read_only
         Look at the series and leave it as it is; one that is not there says nothing.
+    check_index
+        Refuse a ledger that does not know of a release that the index names.
     """
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False, check_index: bool = True) -> None:
         self.path = path
         self._read_only = read_only
         if read_only and not os.path.lexists(path / LEDGER_NAME):
@@ -157,7 +159,8 @@ class Series:
         with self._locked() as handle:
             past = self._read(handle)
             self.seed = past.seed
-            self._check_index(past)
+            if check_index:
+                self._check_index(past)
             if not read_only:
                 self._write_index(past)
 
@@ -254,6 +257,10 @@ class Series:
         for other in past.releases.values():
             if other.state == "withdrawn" or (repeatable and other.entry.job == entry.job):
                 continue
+            if other.entry.name == entry.name and entry.window is not None:
+                raise BadInputError(
+                    f"the series {self.path} has a release '{entry.name}' already: choose another name with {option('out')}"
+                )
             if (what := entry.seen.overlap(other.entry.seen)) is not None:
                 raise BadInputError(self._refusal(other, what))
 
@@ -341,7 +348,8 @@ def _index(releases: Sequence[Recorded]) -> Index:
         for one in releases
         if one.state == "published" or (one.state == "begun" and one.entry.job not in published)
     ]
-    return Index(INDEX_FORMAT, shown)
+    once = {(one.name, one.state, _key(one)): one for one in shown}  # the same job again has the same bytes
+    return Index(INDEX_FORMAT, [*once.values()])
 
 
 def _indexed(one: Recorded) -> IndexedRelease:

@@ -32,6 +32,7 @@ INDEX_NAME = "index.json"
 INDEX_FORMAT: Final = "incrowd-series-index/1"
 MOST_BYTES = 1 << 26
 AT_ONCE = 1 << 20
+Name = Annotated[str, msgspec.Meta(pattern=r"^(?!\.{1,2}\Z)[^/\x00]+\Z")]
 Hash = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
 
@@ -50,7 +51,7 @@ class IndexedRelease(Closed, frozen=True, forbid_unknown_fields=True):
     name) and `counts` where they are not known; counts are those of tiles.
     """
 
-    name: str
+    name: Name
     state: Literal["published", "begun"]
     window: SpelledWindow | None
     files: dict[str, Hash] | None
