@@ -147,26 +147,29 @@ class Log(Input):
         label = self.name_of_unit(wanted)
         counts: dict[str, int] = {}
         if not self.is_baskets:
-            cut_events(self.store, window)
-            make_units(self.store, wanted, has_times=self.has_times)
+            self._make_units(wanted, window)
             # Finding the words and counting them take about as long.
             counts["queries"] = self._fill_tokens(wanted, chosen, report, places=places)
         look_up_words(self.store, lookup_of(chosen, knowledge))
         counts |= count_kinds(self.store)
         half = partial(_second_half, report)
         rows = compress(self.store, by_part=wanted.is_part, places=places, progress=half)
-        made = replace(self._finish(rows, label, chosen, counts, bags=bags), window=window)
-        made = self._with_times(made, wanted)
+        made = self._with_times(self._finish(rows, label, chosen, counts, bags=bags), wanted, window)
         if not events:
             return made
         return replace(made, events=collect_events(self.store, wanted, len(made), has_times=self.has_times))
 
-    def _with_times(self, made: Transactions, unit: Unit) -> Transactions:
+    def _make_units(self, unit: Unit, window: Window | None) -> None:
+        """Make the units of all events, or of a window's."""
+        cut_events(self.store, window)
+        make_units(self.store, unit, has_times=self.has_times)
+
+    def _with_times(self, made: Transactions, unit: Unit, window: Window | None) -> Transactions:
         """Add when units were active, and whether there are clicks, where the log says so."""
         if self.has_times:
             weeks = weeks_of(self.store, unit, len(made))
-            active = find_activity(self.store, unit, until(made.window))
-            made = replace(made, activity=active, weeks=weeks)
+            active = find_activity(self.store, unit, until(window))
+            made = replace(made, activity=active, weeks=weeks, window=window)
         return made if self.is_baskets else replace(made, has_clicks=clicks_in(self.store))
 
     def _check_items(self, items: str | None, *, events: bool) -> str:
