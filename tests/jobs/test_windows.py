@@ -445,6 +445,8 @@ def test_a_release_that_is_gone_or_another_s_is_found_out(tmp_path, publish, gro
     (tmp_path / "hidden").rename(tmp_path / "kept/day1")
     assert audit_of(tmp_path, tmp_path / "kept").code == 0
     assert audit_of(tmp_path, tmp_path / "kept/day1").code == 0
+    shutil.copytree(tmp_path / "kept/day1", tmp_path / "renamed")
+    assert audit_of(tmp_path, tmp_path / "renamed").code == 0
     (tmp_path / "kept/day1/notes").write_text("more", encoding="utf-8")
     assert audit_of(tmp_path, tmp_path / "kept").code == 1
 

@@ -150,3 +150,20 @@ def test_what_the_driver_cannot_hold_is_refused_before_it_comes_there(tmp_path, 
         "give memory='1.1GB', or fewer records"
     )
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("window", "days"), [("2006-04-16..2006-04-20T12:00", range(16, 21)), ("2006-04-21..", range(21, 29))]
+)
+def test_a_window_is_the_same_events_on_both(log, tmp_path, window, days):
+    found, _ = on_both(
+        log, tmp_path, method="mosaic", k=3, unit="session:30m", items="terms", seed=5, private_map="map",
+        window=window,
+    )  # fmt: skip
+    assert found["claim"]["aged"] == 2  # the log had spanned two weeks before the window
+    assert found["window"]["before"] > 0
+    lines = log.read_text(encoding="utf-8").splitlines()
+    assert found["window"]["inside"] == sum(f"\t2006-04-{day:02} " in line for line in lines for day in days)
+    assert (tmp_path / "spark/map").read_bytes() == (tmp_path / "local/map").read_bytes()
+    assert is_proven(tmp_path, log)

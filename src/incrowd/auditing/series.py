@@ -43,8 +43,9 @@ class Neighbours(NamedTuple):
     labels_both, labels_first, labels_second
         The same of labels.
     told
-        Labels that are in one only and tell something about fewer than k people: p people hold the label there, fewer than k hold it in
-        the other, so at least p - k + 1 people have it in the one and not in the other; here these are 1 to k - 1. Who they are is not told.
+        Items (labels that are no classes) that are in one only and tell something about fewer than k people: p people hold the item there,
+        fewer than k have it in the other, or it would be published, so at least p - k + 1 people have it in the one and not in the
+        other; here these are 1 to k - 1. Who they are is not told. A class says nothing of the kind: what is below it may be published.
     """
 
     first: str
@@ -303,7 +304,7 @@ def _compared(
         many - _k_of(other) + 1 < _k_of(other)
         for own, others, other in ((0, 1, second[0]), (1, 0, first[0]))
         for label, many in people[own].items()
-        if label not in people[others]
+        if label not in people[others] and label[1]
     )
     both, labels = tiles[0] & tiles[1], people[0].keys() & people[1].keys()
     return Neighbours(

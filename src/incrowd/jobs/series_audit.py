@@ -9,7 +9,7 @@ from pathlib import Path
 from incrowd.auditing.series import SAME_SEED, SeriesAudit, audit_index
 from incrowd.core.neighbours import holds_release
 from incrowd.errors import BadInputError
-from incrowd.release.files.series_index import INDEX_NAME, Index, read_index
+from incrowd.release.files.series_index import INDEX_NAME, Index, files_of, read_index
 from incrowd.release.series import Series
 from incrowd.release.series_place import LEDGER_NAME
 
@@ -24,7 +24,7 @@ def audit_series(series: str | Path, releases: Sequence[str | Path] = ()) -> Ser
     series
         The directory of a series, or a copy of its ``index.json`` or of a directory that holds one.
     releases
-        Where releases are: their directories, or directories that hold them. Without it they are looked for beside the index, and in and
+        Where releases are: their directories, under any name, or directories that hold them. Without it they are looked for beside the index, and in and
         beside the directory of the series; with the ledger, also where they were written.
     """
     place = Path(series)
@@ -64,7 +64,9 @@ def _places(index: Index, home: Path, given: Sequence[Path], written: Mapping[st
             raise BadInputError(f"{path} is no directory: give releases, or directories that hold them")
     found = {}
     for one in index.releases:
-        named = [path if path.absolute().name == one.name else path / one.name for path in given]
+        named = [path for path in given if path.absolute().name == one.name]
+        named += [path / one.name for path in given]
+        named += [path for path in given if holds_release(path) and files_of(path) == one.files]
         beside = [home / one.name, home.absolute().parent / one.name]
         last = [written[one.name]] if one.name in written else []
         place = _first([*named, *beside, *last])

@@ -46,7 +46,9 @@ def taken_of(asked: WindowChoice, read: Input, k: int, past: Sequence[Recorded] 
         start = begun.start
     elif asked.is_new:
         start = _last_end(past)
-    stop = asked.stop or (_end_of(read, k, start) if begun is None else begun.stop)
+    stop = asked.stop
+    if stop is None:
+        stop = _end_of(read, k, start) if begun is None else begun.stop
     if start is not None and stop <= start:
         raise BadInputError(
             f"{option('window')} ends at {spelled_time(stop)}, and the last release of the series at {spelled_time(start)}: nothing is new"

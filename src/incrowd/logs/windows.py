@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from incrowd.core.activity import DAY
 from incrowd.core.window import Window
 
@@ -22,10 +20,7 @@ EVERYTHING = "all_events"
 _IS_CUT = f"SELECT count(*) FROM duckdb_tables() WHERE table_name = '{EVERYTHING}'"  # noqa: S608 (a constant)
 _CUT = "CREATE OR REPLACE VIEW events AS SELECT * FROM all_events WHERE {within}"
 _WITHIN = "time >= {start} AND time < {stop}"
-_COUNT = """
-    SELECT number, count(time) AS events FROM windows LEFT JOIN {events} ON time >= start AND time < stop
-    GROUP BY number ORDER BY number
-"""
+_COUNT = "count(*) FILTER ({within})"
 _LAST_DAY = """
     SELECT max(day) FROM (
         SELECT floor(time / {day})::BIGINT AS day FROM {events} WHERE time >= {start}
@@ -51,16 +46,10 @@ def until(window: Window | None) -> str:
 
 def count_within(store: Store, windows: Sequence[Window]) -> list[int]:
     """Return how many events of all that were read each window has."""
-    table = pa.table(
-        {
-            "number": pa.array(range(len(windows)), pa.int64()),
-            "start": pa.array([window.first for window in windows], pa.int64()),
-            "stop": pa.array([window.stop for window in windows], pa.int64()),
-        }
-    )
-    store.run("CREATE OR REPLACE TABLE windows AS SELECT * FROM given", given=table)
-    counted: list[int] = store.table(_COUNT.format(events=_all(store))).column("events").to_pylist()
-    return counted
+    counts = [
+        _COUNT.format(within=_WITHIN.format(start=window.first, stop=window.stop)) for window in windows
+    ]
+    return list(store.row(f"SELECT {', '.join(counts)} FROM {_all(store)}"))  # noqa: S608
 
 
 def last_day(store: Store, people: int, start: int) -> int | None:
