@@ -6,7 +6,8 @@ Prints tables as Markdown. 1,000 users are made up by ``incrowd synth``; the ser
 Thirty releases of one day each (``window``), of sessions of 30 minutes and terms, k = 5 and defaults, one seed; nothing is generalized
 (``balanced:5``). Accounts are as old as the log up to the window's end says.
 
-**Every event once.** The sum over all releases of the events that each took, against the lines of the log.
+**Every event once.** The sum over all releases of the events that each took, against the lines of the log; and how many words are published as
+themselves, of a day on average and of all days at once.
 
 **Known items.** As in ``mosaic_attacks.py``: the attacker knows p published items that a person had on two days in a row, and guesses
 one more of these days, among those that at most 5 % of the people hold. From the release of the first day, from both together, from all
@@ -356,10 +357,17 @@ def control_data(days: Sequence[Day]) -> Data:
 def print_everything(path: Path, days: int) -> None:
     made = made_series(path, days)
     two = list(pairwise(made.days))
+    kept = [day.release.use.kept_exactly for day in (*made.days, made.whole)]
     show(
         "Every event once",
-        ("releases", "events taken", "lines of the log"),
-        [(days, made.events, made.lines)],
+        (
+            "releases",
+            "events taken",
+            "lines of the log",
+            "words kept, mean of days",
+            "words kept, one release of all days",
+        ),
+        [(days, made.events, made.lines, mean(kept[:-1]), kept[-1])],
     )
     show(
         "Known items of two days",

@@ -31,6 +31,8 @@ def series_of(attacks, tmp_path):
             said = [(names[person], word) for word, people in words.items() for person in people]
             said += [(name, "pottery") for name in names[200:]]
             lines += [f"{name}\t{word}\t2006-03-0{number + 1} 10:00:00\t\t" for name, word in said]
+            # A word of everybody, which is withheld, so that all are there.
+            lines += [f"{name}\tcloset\t2006-03-0{number + 1} 20:00:00\t\t" for name in names]
         path = tmp_path / "log.tsv"
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         return names, attacks.made_series(path, len(days))
