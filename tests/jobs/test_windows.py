@@ -6,6 +6,7 @@ import json
 import shutil
 import stat
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -13,9 +14,12 @@ import pytest
 
 import incrowd as ic
 from cli.helpers import call, only_line, refused
+from incrowd.auditing.series import audit_index
 from incrowd.core.window import Window, spelled_time
 from incrowd.errors import BadInputError
 from incrowd.release import series as series_module
+from incrowd.release.files.series_index import INDEX_FORMAT, Index, IndexedRelease
+from incrowd.release.files.window import SpelledWindow
 from incrowd.release.series import Entry, Seen, Series
 
 DAY = 86_400
@@ -280,6 +284,16 @@ def test_a_forged_window_does_not_pass_the_originals(tmp_path, publish, growing)
     assert call("audit", tmp_path / "one", "--original", log, "--private-map", tmp_path / "map").code == 1
 
 
+def test_a_release_that_says_another_window_than_its_data_is_not_confirmed(tmp_path, growing):
+    release = ic.anonymize(
+        growing(2), "balanced:5", method="mosaic", k=3, unit="query", window="2005-12-31..", confidence=1
+    )
+    assert release.write(tmp_path / "one").holds
+    rows = replace(release.transactions, window=None)
+    found = ic.audit(tmp_path / "one", originals=replace(release, transactions=rows).originals)
+    assert "the release is of another window of time than it says" in found.problems
+
+
 def test_a_session_that_a_window_cuts_is_two_units(tmp_path):
     midnight = FIRST * DAY
     lines = [
@@ -463,10 +477,31 @@ def test_an_index_and_its_releases_can_be_audited_by_others(tmp_path, publish, g
     assert ran.code == 0
     assert any("only the ledger tells" in text for text in ran.json["unchecked"])
     assert ic.audit_series(public / "index.json").holds
-    # Whoever changes a release and the index too is not found out by the files alone, but by windows that overlap.
     text = (public / "index.json").read_text(encoding="utf-8")
     (public / "index.json").write_text(text.replace("2006-01-01T00:00:00Z", "2006-01-02T00:00:00Z"))
-    assert call("audit", "--series", public).code == 1
+    found = ic.audit_series(public)
+    assert found.problems == ["'day1' is of another window than the index says"]
+
+
+def test_an_index_whose_windows_overlap_does_not_hold():
+    def release(name: str, start: int | None, stop: int, digest: str = "0") -> IndexedRelease:
+        window = SpelledWindow.of(Window(start, stop))
+        return IndexedRelease(name, "published", window, {"manifest.json": digest * 64}, None)
+
+    def told(*releases: IndexedRelease) -> tuple[list[str], list[str]]:
+        found = audit_index(Index(INDEX_FORMAT, [*releases]), {})
+        return [problem for problem in found.problems if "is not there" not in problem], found.notes
+
+    first = release("first", None, 10)
+    assert told(first, release("next", 10, 20, "1")) == ([], [])
+    overlap = ["the windows of 'first' and 'more' overlap"]
+    assert told(release("more", 9, 20, "1"), first) == (overlap, [])
+    # One that lies within an earlier and longer one overlaps it too, also behind a third.
+    assert told(first, release("short", 10, 11, "1"), release("more", 3, 4, "2")) == (overlap, [])
+    assert told(first, release("again", None, 10)) == ([], ["'again' is 'first' again, byte for byte"])
+    assert told(release("late", 30, 40, "1"), first)[1] == [
+        "gap: no release has events from 1970-01-01T00:00:10Z to 1970-01-01T00:00:30Z"
+    ]
 
 
 def test_a_ledger_of_the_older_form_is_moved_and_loses_nothing(tmp_path, publish, growing):

@@ -226,8 +226,11 @@ def _asked_window(options: Options, method: Method) -> WindowChoice | None:
             f"{option('window')} is for method mosaic: drop it, or give method {method.name} a log of that time alone"
         )
     if asked.is_new and options.series is None:
+        remedy = (
+            "give FROM..TO" if options.input == IN_MEMORY else f"give {option('series', 'DIR')}, or FROM..TO"
+        )
         raise BadInputError(
-            f"{option('window', options.window)} goes on after the last release of a series: give {option('series', 'DIR')}, or FROM..TO"
+            f"{option('window', options.window)} goes on after the last release of a series: {remedy}"
         )
     return asked
 
