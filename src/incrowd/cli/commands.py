@@ -226,11 +226,12 @@ def audit(
     no file can prove.
     """
     from incrowd.cli.progress import ProgressBars
+    from incrowd.cli.series_view import look_at_series
     from incrowd.cli.terminal import show_audit
     from incrowd.jobs.audit import audit_release
 
     if series is not None:
-        _audit_series(series, directory, as_json=as_json, with_originals=bool(original or private_map))
+        look_at_series(series, directory, as_json=as_json, with_originals=bool(original or private_map))
         return
     if len(directory) != 1:
         raise click.UsageError(
@@ -254,25 +255,6 @@ def audit(
     else:
         show_audit(result)
     if result.holds is not True:
-        raise click.exceptions.Exit(1)
-
-
-def _audit_series(series: Path, places: tuple[Path, ...], *, as_json: bool, with_originals: bool) -> None:
-    """Audit a series; exit with 1 if it does not hold."""
-    from incrowd.cli.series_view import show_series_audit
-    from incrowd.errors import BadInputError
-    from incrowd.jobs.series_audit import audit_series
-
-    if with_originals:
-        raise BadInputError(
-            "--original and --private-map are of one release: audit it without --series, and the series without them"
-        )
-    result = audit_series(series, places)
-    if as_json:
-        print_json(result.as_dict())
-    else:
-        show_series_audit(result)
-    if not result.holds:
         raise click.exceptions.Exit(1)
 
 

@@ -3,20 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
 from rich.table import Table
 from rich.text import Text
 
+from incrowd.cli.options import print_json
+from incrowd.errors import BadInputError
+from incrowd.jobs.series_audit import audit_series
 from incrowd.report.console import plain_console
 from incrowd.report.visible import visible
 
 if TYPE_CHECKING:
     from incrowd.auditing.series import Neighbours, SeriesAudit
 
-__all__ = ["show_series_audit"]
+__all__ = ["look_at_series", "show_series_audit"]
 
 HOLDS = {True: "holds", False: "DOES NOT HOLD", None: "not shown"}
+
+
+def look_at_series(series: Path, places: Sequence[Path], *, as_json: bool, with_originals: bool) -> None:
+    """Audit a series and show what was found; exit with 1 if it does not hold."""
+    if with_originals:
+        raise BadInputError(
+            "--original and --private-map are of one release: audit it without --series, and the series without them"
+        )
+    result = audit_series(series, places)
+    if as_json:
+        print_json(result.as_dict())
+    else:
+        show_series_audit(result)
+    if not result.holds:
+        raise click.exceptions.Exit(1)
 
 
 def show_series_audit(result: SeriesAudit) -> None:
