@@ -46,6 +46,14 @@ def written(place):
     return place / "release"
 
 
+def indexed(place):
+    """Return the index of a series without releases."""
+    (place / "index.json").write_text(
+        '{"format": "incrowd-series-index/1", "releases": []}', encoding="utf-8"
+    )
+    return place
+
+
 BAD = {
     "read": [
         lambda _: ic.read("nowhere.csv"),
@@ -75,6 +83,11 @@ BAD = {
     "read_taxonomy": [lambda p: ic.read_taxonomy(p / "bad.csv")],
     "balanced": [lambda _: ic.balanced(TX, 1)],
     "anonymize": [
+        lambda _: ic.anonymize(LOG, k=2, window="2006"),
+        lambda _: ic.anonymize(LOG, k=2, window="new"),
+        lambda _: ic.anonymize(LOG, k=2, window=".."),
+        lambda _: ic.anonymize(TX, k=2, window=".."),
+        lambda _: ic.anonymize(LOG, k=2, window="..", goal="people"),
         lambda _: ic.anonymize(LOG, k=1),
         lambda _: ic.anonymize(LOG, k=[2]),
         lambda _: ic.anonymize(LOG, goal="people", method="flock"),
@@ -112,6 +125,11 @@ BAD = {
     "audit": [
         lambda _: ic.audit("nowhere"),
         lambda p: ic.audit(written(p), originals=ic.anonymize(TX, k=2, method="mosaic").originals),
+    ],
+    "audit_series": [
+        lambda _: ic.audit_series("nowhere"),
+        lambda p: ic.audit_series(written(p)),
+        lambda p: ic.audit_series(indexed(p), [p / "nowhere"]),
     ],
     "compare": [
         lambda _: ic.compare(LOG, methods=[]),

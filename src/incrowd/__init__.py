@@ -16,7 +16,7 @@ The verbs:
 
     read        data of any kind -> Log           (read_log and read_baskets: files)
     anonymize   data -> Release or TileRelease    (goal="words", "queries" or "people"; or method=...)
-    audit       the directory of a release -> Audit
+    audit       the directory of a release -> Audit    (audit_series: all releases of a series -> SeriesAudit)
     compare     data, methods=[...], k=[...] -> Comparison: a table, a page of charts
     tables      the directory of a release -> Tables: items, pairs, trends, for analysts
     generalize  a query, a table of people -> Decision: what may be sent in its place
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from incrowd.generalizer.simple import generalize
     from incrowd.jobs.compare import Comparison
     from incrowd.jobs.library import anonymize, compare
+    from incrowd.jobs.series_audit import audit_series
     from incrowd.logs import Log, read_baskets, read_log
     from incrowd.logs.frames import read
     from incrowd.methods.registry import METHODS
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
         "__version__",
         "anonymize",
         "audit",
+        "audit_series",
         "balanced",
         "compare",
         "generalize",
@@ -106,6 +108,7 @@ _HOME = {
     "__version__": "version",
     "anonymize": "jobs.library",
     "audit": "auditing.audit",
+    "audit_series": "jobs.series_audit",
     "balanced": "taxonomy",
     "compare": "jobs.library",
     "generalize": "generalizer.simple",

@@ -174,7 +174,7 @@ def test_memory_that_is_too_little_is_refused_as_in_the_job(searches, tmp_path, 
 
 
 def test_a_series_is_looked_at_and_left_as_it_is(searches, tmp_path):
-    ledger = tmp_path / "ledger"
+    ledger = tmp_path / "series"
     first = call("anonymize", searches, "--out", tmp_path / "first", "--series", ledger)
     assert first.code == 0, first.err
     other = ("anonymize", searches, "--series", ledger, "--k", 3)
@@ -189,12 +189,12 @@ def test_a_series_is_looked_at_and_left_as_it_is(searches, tmp_path):
 
 
 def test_a_ledger_whose_last_line_was_cut_off_is_not_repaired(searches, tmp_path):
-    ledger = tmp_path / "ledger"
-    run_job(Options(searches, tmp_path / "first", series=ledger), Quiet())
+    series, ledger = tmp_path / "series", tmp_path / "series/ledger"
+    run_job(Options(searches, tmp_path / "first", series=series), Quiet())
     with ledger.open("ab") as file:
         file.write(b'{"id":"cut')
     before = ledger.read_bytes()
-    assert call("anonymize", searches, "--dry-run", "--series", ledger).code == 0
+    assert call("anonymize", searches, "--dry-run", "--series", series).code == 0
     assert ledger.read_bytes() == before
 
 

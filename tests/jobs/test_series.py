@@ -38,7 +38,7 @@ def publish(tmp_path):
     """Publish a log of the series, as a directory of some name."""
 
     def published(log: Path, out: str, *options: object, k: int = 3, how: tuple[object, ...] = MOSAIC):
-        ledger = ("--series", tmp_path / "ledger")
+        ledger = ("--series", tmp_path / "series")
         return call("anonymize", log, "--out", tmp_path / out, "--k", k, *how, *ledger, *options)
 
     return published
@@ -50,7 +50,7 @@ def week(tmp_path):
 
 
 def lines_of(tmp_path: Path) -> list[dict]:
-    return [msgspec.json.decode(line) for line in (tmp_path / "ledger").read_bytes().splitlines()]
+    return [msgspec.json.decode(line) for line in (tmp_path / "series/ledger").read_bytes().splitlines()]
 
 
 def states(tmp_path: Path) -> list[str]:
@@ -73,7 +73,7 @@ def test_a_log_and_then_the_next_but_not_both_again(tmp_path, publish, week):
     last = write_log(tmp_path / "last.csv", range(13, 20))
     assert "overlaps 'two'" in refused(publish(last, "more"), tmp_path, "more")
     assert states(tmp_path) == ["begun", "published"] * 2
-    assert stat.S_IMODE((tmp_path / "ledger").stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "series/ledger").stat().st_mode) == 0o600
 
 
 def test_another_k_is_an_overlap_and_the_same_job_a_repetition(tmp_path, publish, week):
@@ -99,7 +99,7 @@ def test_the_seed_is_drawn_once_and_never_published(tmp_path, publish, week):
     ran = publish(week, "one", "--json")
     seed = lines_of(tmp_path)[0]["seed"]
     assert ran.json["private"]["seed"] == seed > 2**40
-    assert ran.json["series"] == str(tmp_path / "ledger")
+    assert ran.json["series"] == str(tmp_path / "series")
     following = write_log(tmp_path / "next.csv", range(7, 14))
     ran = publish(following, "two", "--json", how=("--method", "partition", "--items", "terms"))
     assert ran.json["parameters"]["seed"] == 0
@@ -165,7 +165,7 @@ def test_of_two_runs_at_once_one_passes(tmp_path):
 
 
 def test_of_two_equal_runs_one_that_fails_withdraws_itself_alone(tmp_path):
-    series = Series(tmp_path / "ledger")
+    series = Series(tmp_path / "series")
     first, second = series.begin(entry(1, 2)), series.begin(entry(1, 2))
     series.note(first, "withdrawn")
     with pytest.raises(BadInputError, match="may have been released"):
@@ -175,12 +175,12 @@ def test_of_two_equal_runs_one_that_fails_withdraws_itself_alone(tmp_path):
 
 
 def test_a_line_that_was_not_completed_is_removed_and_a_damaged_one_refused(tmp_path):
-    path = tmp_path / "ledger"
-    series = Series(path)
+    place, path = tmp_path / "series", tmp_path / "series/ledger"
+    series = Series(place)
     series.begin(entry(1, 2))
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"id":"x","state":"beg')
-    assert Series(path).seed == series.seed
+    assert Series(place).seed == series.seed
     assert path.read_bytes() == whole
     for damaged in (
         whole.replace(b"begun", b"bogus"),
@@ -190,34 +190,36 @@ def test_a_line_that_was_not_completed_is_removed_and_a_damaged_one_refused(tmp_
     ):
         path.write_bytes(damaged)
         with pytest.raises(BadInputError, match="is no series ledger, or a damaged one"):
-            Series(path)
+            Series(place)
 
 
 @pytest.mark.parametrize("text", ["user,query\nann,b\nbob,cc", "one line", '{"format":"else"'])
 def test_a_file_of_another_kind_is_left_as_it_is(tmp_path, publish, week, text):
-    (tmp_path / "ledger").write_text(text, encoding="utf-8")
-    (tmp_path / "ledger").chmod(0o600)
+    (tmp_path / "series").mkdir(mode=0o700)
+    (tmp_path / "series/ledger").write_text(text, encoding="utf-8")
+    (tmp_path / "series/ledger").chmod(0o600)
     assert "is no series ledger" in refused(publish(week, "one"), tmp_path, "one")
-    assert (tmp_path / "ledger").read_text(encoding="utf-8") == text
+    assert (tmp_path / "series/ledger").read_text(encoding="utf-8") == text
 
 
 def test_a_first_line_that_was_not_completed_is_written_anew(tmp_path):
+    (tmp_path / "series").mkdir(mode=0o700)
     for text in ("", '{"format":"incr', '{"format":"incrowd-series/1","seed":12'):
-        (tmp_path / "ledger").write_text(text, encoding="utf-8")
-        (tmp_path / "ledger").chmod(0o600)
-        assert Series(tmp_path / "ledger").seed == Series(tmp_path / "ledger").seed > 2**40
+        (tmp_path / "series/ledger").write_text(text, encoding="utf-8")
+        (tmp_path / "series/ledger").chmod(0o600)
+        assert Series(tmp_path / "series").seed == Series(tmp_path / "series").seed > 2**40
 
 
 def test_a_ledger_that_others_can_read_or_that_is_no_file_is_refused(tmp_path, publish, week):
-    Series(tmp_path / "ledger")
-    (tmp_path / "ledger").chmod(0o640)
+    Series(tmp_path / "series")
+    (tmp_path / "series/ledger").chmod(0o640)
     assert "chmod 600" in refused(publish(week, "one"), tmp_path, "one")
-    (tmp_path / "ledger").rename(tmp_path / "real")
-    (tmp_path / "ledger").symlink_to(tmp_path / "real")
+    (tmp_path / "series/ledger").rename(tmp_path / "real")
+    (tmp_path / "series/ledger").symlink_to(tmp_path / "real")
     assert "cannot be opened" in refused(publish(week, "one"), tmp_path, "one")
-    (tmp_path / "ledger").unlink()
-    os.mkfifo(tmp_path / "ledger")
-    assert "series ledger" in refused(publish(week, "one"), tmp_path, "one")
+    (tmp_path / "series/ledger").unlink()
+    os.mkfifo(tmp_path / "series/ledger")
+    assert "is no regular file" in refused(publish(week, "one"), tmp_path, "one")
 
 
 def test_a_ledger_is_not_made_inside_a_release(tmp_path, publish, week):
@@ -244,7 +246,7 @@ def test_without_times_people_are_recognised(tmp_path, publish):
     assert "shares 1 people, and no times" in line
     timed = write_log(tmp_path / "timed.csv", range(100, 103), people=range(200, 240))
     assert "cannot be compared" in refused(publish(timed, "three", how=how), tmp_path, "three")
-    assert b"p79" not in (tmp_path / "ledger").read_bytes()
+    assert b"p79" not in (tmp_path / "series/ledger").read_bytes()
 
 
 def test_baskets_are_recognised_by_the_long_ones(tmp_path, publish):
@@ -277,4 +279,4 @@ def test_noise_is_drawn_anew_so_the_same_list_is_no_repetition(tmp_path, publish
 
 def test_without_a_series_the_owner_is_told(tmp_path, week):
     ran = call("anonymize", week, "--out", tmp_path / "one", "--k", 3, *MOSAIC)
-    assert "Overlaps with earlier releases were not looked for: --series FILE" in " ".join(ran.out.split())
+    assert "Overlaps with earlier releases were not looked for: --series DIR" in " ".join(ran.out.split())

@@ -130,12 +130,13 @@ def test_words_that_are_never_published_and_the_certificate(few_days, tmp_path, 
 
 @pytest.mark.usefixtures("spark")
 def test_people_with_nouns_that_wordnet_knows_in_one_series(log, tmp_path):
-    ledger = tmp_path / "ledger"
+    ledger = tmp_path / "series/ledger"
+    ledger.parent.mkdir(mode=0o700)
     ledger.write_text('{"format":"incrowd-series/1","seed":5}\n', encoding="utf-8")
     ledger.chmod(0o600)
     found, _ = on_both(
         log, tmp_path, method="mosaic", k=2, unit="user", items="nouns", unlisted="drop", sets=True,
-        parameters={"counts": "rounded"}, series=ledger,
+        parameters={"counts": "rounded"}, series=ledger.parent,
     )  # fmt: skip
     assert found["items"]["unlisted"] > 0
     assert found["claim"]["aged"] == 2
@@ -196,3 +197,19 @@ def test_items_of_further_kinds(tmp_path, unit):
     )
     assert found["claim"]["holds"]
     assert is_proven(tmp_path, path)
+
+
+@pytest.mark.parametrize(
+    ("window", "days"), [("2006-04-16..2006-04-20T12:00", range(16, 21)), ("2006-04-21..", range(21, 29))]
+)
+def test_a_window_is_the_same_events_on_both(log, tmp_path, window, days):
+    found, _ = on_both(
+        log, tmp_path, method="mosaic", k=3, unit="session:30m", items="terms", seed=5, private_map="map",
+        window=window,
+    )  # fmt: skip
+    assert found["claim"]["aged"] == 2  # the log had spanned two weeks before the window
+    assert found["window"]["before"] > 0
+    lines = log.read_text(encoding="utf-8").splitlines()
+    assert found["window"]["inside"] == sum(f"\t2006-04-{day:02} " in line for line in lines for day in days)
+    assert (tmp_path / "spark/map").read_bytes() == (tmp_path / "local/map").read_bytes()
+    assert is_proven(tmp_path, log)

@@ -87,6 +87,7 @@ def audit_tiles(
             result.unchecked.append(UNITS)
         elif not result.problems:
             _check_units(manifest.counts.units_about, len(originals.transactions), result)
+            _check_window(manifest, originals, result)
             _check_holders(tiles, originals, settings, result)
         if originals is not None and measure is None:
             result.unchecked.append("the measures of use: nothing measures them here")
@@ -172,6 +173,7 @@ def _check_release(
             manifest.claim.claim,
             TileCounts.of(tiles, manifest.counts.units_about),
             manifest.use,
+            window=manifest.of_window,
             heading=manifest.heading,
             text_forms=text_forms_of(manifest.files),
         )
@@ -320,6 +322,14 @@ def _check_holders(
     capped = np.minimum(holdings.times, own.cap)
     units = np.bincount(holdings.tile, weights=capped, minlength=len(tiles)).astype(np.int64).tolist()
     _check_counted(tiles, list(zip(people, units, strict=True)), settings, originals.seed, result)
+
+
+def _check_window(manifest: TileManifest, originals: TileOriginals, result: Audit) -> None:
+    """Check that the release says of which time it is."""
+    result.require(
+        wrong=manifest.of_window != originals.transactions.window,
+        problem="the release is of another window of time than it says",
+    )
 
 
 def _rows_that_count(data: Transactions, aged: int) -> Bools | None:

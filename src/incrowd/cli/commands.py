@@ -74,7 +74,12 @@ DEMO_USERS = 2_000
 @click.option(
     "--series",
     type=FILE,
-    help="Ledger of what was released of this source before (made if missing, mode 0600): refuse a release that overlaps. Never publish that file.",
+    help="Directory for what was released of this source before (made if missing, mode 0700): refuse a release that overlaps. It holds a secret; publish only its index.json.",
+)
+@click.option(
+    "--window",
+    metavar="FROM..TO",
+    help="Take only events of this time: days, or times of which TO is left out (UTC); either side may be open. 'new' or new..TO: what comes after the last release of --series.",
 )
 @click.option(
     "--private-report",
@@ -143,7 +148,7 @@ def anonymize(
             look_ahead(paths, options, as_json=as_json)
             return
         job = Options(paths, **_with_out(options))
-        beside = names_beside(job.out, input)
+        beside = names_beside(job.out, input, job.series)
         with ProgressBars() as progress:
             outcome = run_job(job, progress) if is_local else _run_on_spark(job, progress)
     if as_json:
@@ -200,7 +205,12 @@ def demo(out: Path, as_json: bool) -> None:  # noqa: FBT001
 
 
 @click.command(short_help="Recount a release from its files.")
-@click.argument("directory", type=FILE)
+@click.argument("directory", type=FILE, nargs=-1)
+@click.option(
+    "--series",
+    type=FILE,
+    help="Audit a whole series: its directory, or a copy of its index.json. DIRECTORY says where releases are that are not beside it.",
+)
 @click.option(
     "--original",
     multiple=True,
@@ -215,7 +225,8 @@ def demo(out: Path, as_json: bool) -> None:  # noqa: FBT001
 @click.option("--memory", default="4GB", show_default=True, help="Memory for reading the original.")
 @json_option
 def audit(
-    directory: Path,
+    directory: tuple[Path, ...],
+    series: Path | None,
     original: tuple[str, ...],
     private_map: Path | None,
     previous: Path | None,
@@ -233,16 +244,30 @@ def audit(
     The private map says how the original is written; --columns and the like confirm or correct it. Of a release that follows
     another, --previous counts who is alike in both, and --previous-release confirms that map.
 
+    With --series, every release that the series' index.json names is looked for and audited, windows must not overlap, and what
+    two neighbours tell together is counted.
+
     Exit code 0: no check failed; 1: a check failed, or nothing is promised, or the claim is differential privacy, which
     no file can prove.
     """
     from incrowd.cli.progress import ProgressBars
+    from incrowd.cli.series_view import look_at_series
     from incrowd.cli.terminal import show_audit
     from incrowd.jobs.audit import audit_release
 
+    if series is not None:
+        look_at_series(series, directory, as_json=as_json, with_originals=bool(original or private_map))
+        return
+    if len(directory) != 1:
+        raise click.UsageError(
+            "Missing argument 'DIRECTORY'."
+            if not directory
+            else "Give one DIRECTORY, or --series for several releases of one.",
+            click.get_current_context(),
+        )
     with given_inputs(original) as paths, ProgressBars() as progress:
         result = audit_release(
-            directory,
+            directory[0],
             original=paths or None,
             private_map=private_map,
             previous=previous,

@@ -35,7 +35,7 @@ def look_ahead(sources: Sequence[str], options: Mapping[str, Any], *, as_json: b
     """Show what a job would do; exit with its code if it would be refused."""
     with private_directory() as scratch, ProgressBars() as progress:
         out = options["out"] or scratch / "release"
-        beside = names_beside(out, sources)
+        beside = names_beside(out, sources, options["series"])
         plan = plan_job(Options(sources, **{**options, "out": out}), progress)
     refusal = {"error": plan.refused, "exit_code": BadInputError.exit_code} if plan.refused else {}
     if as_json:

@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from incrowd.core.neighbours import releases_near
+from incrowd.errors import BadInputError
 
 __all__ = ["names_beside", "warn_of_releases"]
 
 MOST_NAMES = 5
 
 
-def names_beside(out: Path, sources: Sequence[str]) -> list[str]:
-    """Return the names of the releases near a new one, safe to print.
+def names_beside(out: Path, sources: Sequence[str], series: Path | None = None) -> list[str]:
+    """Return the names of the releases near a new one, safe to print; those of its series are looked at by the series itself.
 
     Call it before the job runs: with ``--force`` it may replace one of them.
     """
-    found = {path for source in sources for path in releases_near(out, Path(source))}
+    own = _places_of(series) if series is not None else set()
+    near = {path for source in sources for path in releases_near(out, Path(source))}
+    found = {path for path in near if path.absolute() not in own}
     return [_printable(path.name) for path in sorted(found, key=lambda path: (path.name, str(path)))]
+
+
+def _places_of(series: Path) -> set[Path]:
+    """Return where releases of a series were written; none if it is not there, or the job is about to refuse it."""
+    from incrowd.release.series import Series
+
+    with suppress(BadInputError, OSError):
+        return {Path(one.place) for one in Series(series, read_only=True).releases if one.place is not None}
+    return set()
 
 
 def warn_of_releases(names: Sequence[str]) -> None:

@@ -30,6 +30,7 @@ from incrowd.report.visible import visible
 if TYPE_CHECKING:
     from incrowd.auditing.result import Audit
     from incrowd.jobs.run import Outcome
+    from incrowd.jobs.spec import Taken
     from incrowd.release.files.manifest import Manifest
     from incrowd.release.files.noisy_list import ListManifest
 
@@ -92,11 +93,28 @@ def show_outcome(outcome: Outcome) -> None:
     )
     console.print(f"Took {outcome.seconds['total']:.2f} s ({seconds}).", style="dim")
     _show_files(console, outcome)
+    if outcome.made.taken is not None:
+        _show_window(console, outcome.made.taken)
     if release.claim.follows is not None:
         for note in release.notes:
             console.print(note)
     elif outcome.series is None:
-        console.print("Overlaps with earlier releases were not looked for: --series FILE does.", style="dim")
+        console.print("Overlaps with earlier releases were not looked for: --series DIR does.", style="dim")
+
+
+def _show_window(console: Console, taken: Taken) -> None:
+    """Show which time the release is of, and what was left out for it."""
+    console.print(f"Took {taken.inside:,} events {taken.window.in_words}.", soft_wrap=True)
+    if taken.before:
+        console.print(f"{taken.before:,} events before the window were left out.", soft_wrap=True)
+    if taken.late:
+        console.print(
+            f"{taken.late:,} of them came late: their window had been released without them.", style="yellow"
+        )
+    if taken.unreleased:
+        console.print(f"{taken.unreleased:,} of them are in no release of the series.", style="yellow")
+    if taken.after:
+        console.print(f"{taken.after:,} events after the window were left out: they can still be released.")
 
 
 def other_goals(method: str) -> str:

@@ -17,7 +17,8 @@ class Activity(NamedTuple):
 
     ``days`` has for each row on how many different days (UTC) its person was active in the whole log; ``first`` and
     ``last`` are the times of the log's earliest and latest event, in seconds since 1970. ``people_by_day`` has the days since 1970 (UTC) on which
-    anybody was active, and how many different people on each; None where nobody asked.
+    anybody was active, and how many different people on each; None where nobody asked. Where rows are of a window, the log is everything that was
+    read before the window's end, and the days are the window's.
     """
 
     days: Ints32

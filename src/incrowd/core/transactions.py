@@ -17,6 +17,7 @@ from incrowd.core.events import QueryEvents
 from incrowd.core.ragged import filtered_starts, list_sums, starts_of, take_lists
 from incrowd.core.shown import html_table
 from incrowd.core.types import Bools, Bytes, Ints32, Ints64
+from incrowd.core.window import Window
 
 __all__ = ["Row", "Transactions", "Weeks"]
 
@@ -88,6 +89,8 @@ class Transactions:
         When each row has queries, where the log has times and spans two weeks or more; and whether the log has clicks.
     kind
         What the items are: ``"nouns"``, ``"terms"``, ``"queries"``, ``"concepts"``, ``"raw"``; None where that is not known.
+    window
+        The time that the rows are of, where only some of the log was taken.
     """
 
     indptr: Ints64
@@ -104,6 +107,7 @@ class Transactions:
     weeks: Weeks | None = None
     has_clicks: bool = False
     kind: str | None = None
+    window: Window | None = None
 
     def __post_init__(self) -> None:
         for name in ("indptr", "items", "counts"):

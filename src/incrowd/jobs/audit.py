@@ -27,10 +27,11 @@ from incrowd.core.kinds import parse_kinds
 from incrowd.core.promises import Settings, read_settings
 from incrowd.core.ragged import starts_of
 from incrowd.core.tiles import Tiles
+from incrowd.core.window import Window
 from incrowd.errors import BadInputError, option
 from incrowd.jobs.clock import ProgressListener
 from incrowd.jobs.data import attach_without, knowledge_of
-from incrowd.logs import Inputs, read_form, read_parts
+from incrowd.logs import Inputs, Log, read_form, read_parts
 from incrowd.logs.kinds import roles_of
 from incrowd.metrics import bound_of, measure_losses, measure_utility
 from incrowd.metrics.use import use_of_classes, use_of_tiles
@@ -55,6 +56,7 @@ from incrowd.text.never import NeverList, read_never
 
 __all__ = ["audit_release"]
 
+EVENTS = ("events", "events_before")
 _CONFIRMED = {
     "columns": "columns are",
     "delimiter": "fields are separated",
@@ -156,12 +158,18 @@ def _recounted(directory: Path, given: Evidence, listener: ProgressListener) -> 
     if given.original is None:
         listener.step("audit")
         return _audit_by_map(directory, owned, manifest.claim.unit, chain)
-    attached = _read_again(given.original, {**owned.notes, **given.written}, manifest, given, listener)
+    attached, events = _read_again(
+        given.original, {**owned.notes, **given.written}, manifest, given, listener
+    )
     listener.step("audit")
     if is_tiles:
         result = _audit_tiles_against(directory, attached, owned)
     else:
         result = _audit_against(directory, attached, owned, chain, listener)
+    result.require(
+        wrong=events is not None and events != tuple(map(owned.notes.get, EVENTS)),
+        problem="the originals have other events in the window, or before it, than were read for the release: give what was read then",
+    )
     check_period(manifest.parameters, attached.transactions.activity, manifest.claim.claim.least, result)
     if not result.problems:
         result.unproven += _unconfirmed(owned.notes, given.written)
@@ -214,8 +222,8 @@ def _read_again(
     manifest: Manifest | TileManifest,
     given: Evidence,
     listener: ProgressListener,
-) -> Attached:
-    """Read the originals as they were read for the release."""
+) -> tuple[Attached, tuple[str, str] | None]:
+    """Read the originals as they were read for the release; of a window, count the events in it and before it too."""
     made = read_settings(manifest.method, {"seed": 0, **manifest.parameters}).common
     if made.items is None:
         raise BadInputError("the release was not made from a file: its manifest does not say how to read one")
@@ -231,6 +239,7 @@ def _read_again(
         )
     kinds = parse_kinds(made.kinds)
     form = replace(read_form(notes), wanted=roles_of(kinds))
+    window = manifest.of_window if isinstance(manifest, TileManifest) else None
     listener.step("read")
     with read_parts(original, form, memory=given.memory, progress=listener.reading) as log:
         transactions = log.transactions(
@@ -242,10 +251,19 @@ def _read_again(
             places=isinstance(manifest, TileManifest),
             kinds=kinds,
             never=given.never,
+            window=window,
         )
+        events = None if window is None else _events_of(log, window)
     listener.step("taxonomy")
     words = partial(open_taxonomy, source, unlisted=made.unlisted)
-    return attach_without(given.never, transactions, partial(attach_kinds, kinds=kinds, attach_words=words))
+    place = partial(attach_kinds, kinds=kinds, attach_words=words)
+    return attach_without(given.never, transactions, place), events
+
+
+def _events_of(log: Log, window: Window) -> tuple[str, str]:
+    """Return how many events a log has in a window and before it, as a private map notes them."""
+    inside, until = log.count_within([window, Window(None, window.stop)])
+    return str(inside), str(until - inside)
 
 
 def _audit_against(

@@ -87,6 +87,7 @@ def build_rows(
         places=job.method.uses_places,
         kinds=job.kinds,
         never=job.never,
+        window=job.taken and job.taken.window,
         progress=clock.listener.reading,
     )
     if not job.method.is_noisy:
@@ -247,6 +248,9 @@ def map_notes(job: Job, read: Input) -> dict[str, str]:
     notes |= {name: value for name, value in said.items() if value is not None}
     if job.method.seed_is_secret:
         notes["seed"] = str(job.seed)
+    if job.taken is not None:
+        notes["events"] = str(job.taken.inside)
+        notes["events_before"] = str(job.taken.before)
     if options.taxonomy and Path(options.taxonomy).is_file():
         notes["taxonomy"] = str(Path(options.taxonomy).absolute())
     if options.never is not None and job.never is not None:

@@ -30,6 +30,7 @@ from incrowd.jobs.spec import (
     read_choices,
     settled,
 )
+from incrowd.jobs.windows import taken_of
 from incrowd.logs import Log
 from incrowd.logs.formats.columns import MORE_ROLES, ROLES
 from incrowd.logs.frames import read
@@ -57,6 +58,7 @@ def anonymize(
     unlisted: Unlisted | None = None,
     distinct: Distinct | None = None,
     previous: str | os.PathLike[str] | None = None,
+    window: str | None = None,
     memory: str | int | None = None,
     progress: Progress | None = None,
     **parameters: Any,
@@ -85,6 +87,8 @@ def anonymize(
         What k counts where one person may have several rows: ``"people"`` (the default then) or ``"records"``.
     previous
         The private map of the last release of the same people, which this one follows (methods flock and partition, by user).
+    window
+        Take only the events of some time, as ``"2006-03-01..2006-03-31"`` (UTC; a day means all of it, either side may be open). For mosaic.
     memory, progress
         The most memory that the job may take (three quarters of the machine's); and what is called with (rows done, rows in all).
     **parameters
@@ -93,13 +97,8 @@ def anonymize(
     columns = {role: parameters.pop(role) for role in (*ROLES, *MORE_ROLES) if role in parameters}
     how: dict[str, Any] = {"k": k, "goal": goal, "method": method, "seed": seed, "unlisted": unlisted}
     how |= {"distinct": distinct, "sets": sets, "kinds": ",".join(parse_kinds(kinds)) or None}
-    how |= {
-        "parameters": parameters,
-        "unit": unit,
-        "items": items,
-        "previous": None if previous is None else Path(previous),
-    }
-    options = _options(taxonomy, memory, **how)
+    how |= {"parameters": parameters, "unit": unit, "items": items, "window": window}
+    options = _options(taxonomy, memory, previous=None if previous is None else Path(previous), **how)
     with Clock(_Listener(progress)) as clock:
         return _released(data, columns, read_choices(options), _tree(taxonomy), clock)
 
@@ -112,11 +111,17 @@ def _released(
     if columns and isinstance(data, (Log, Transactions)):
         raise BadInputError(f"these data were read already: drop {option(next(iter(columns)))}")
     if isinstance(data, Transactions):
+        if job.asked is not None:
+            raise BadInputError(
+                f"transactions have no times of events: drop {option('window')}, or give the log"
+            )
         attached = place_rows(job, _as_given(data, job.options), clock, tree=tree)
         return run_method(job, attached, progress)
     wanted = {**columns, "kinds": job.kinds} if job.kinds else columns
     with _opened(data, job.options.memory, progress, wanted) as log, rejects_named(job, log):
         job = settled(job, log)
+        if job.asked is not None:
+            job = replace(job, taken=taken_of(job.asked, log, job.k or 1))
         rows = build_rows(job, log, clock, events=job.method.needs_events, tree=tree)
         attached = place_rows(job, rows, clock, tree=tree)
     return anonymized(job, str(job.items), attached, progress)

@@ -17,6 +17,7 @@ from incrowd.jobs.data import kernels_are_compiled, open_log, place_input, unlis
 from incrowd.jobs.following import stand
 from incrowd.jobs.series import check_series_of
 from incrowd.jobs.spec import DEFAULT_GOAL, Job, Options, read_job, settled
+from incrowd.jobs.windows import in_window
 from incrowd.logs import InputForm, Inputs, Log, look_at, parse_unit
 from incrowd.methods.registry import GOALS
 from incrowd.taxonomy import Attached
@@ -137,7 +138,7 @@ class Plan:
                 "unlisted_are": self.unlisted_are,
             },
             "estimate": estimate,
-        }
+        } | ({} if self.job.taken is None else {"window": self.job.taken.as_dict()})
 
 
 def plan_job(options: Options, listener: ProgressListener) -> Plan:
@@ -151,10 +152,12 @@ def plan_job(options: Options, listener: ProgressListener) -> Plan:
         try:
             job = settled(job, log)
             plan = replace(plan, job=job, reasons=_reasons(job, log))
-            attached = place_input(job, log, clock, events=job.method.needs_events)
-            plan = _with_items(plan, log, attached)
-            check_series_of(job, str(job.items), attached)
-            _check_data(job, attached)
+            with in_window(job, log) as job:
+                plan = replace(plan, job=job)
+                attached = place_input(job, log, clock, events=job.method.needs_events)
+                plan = _with_items(plan, log, attached)
+                check_series_of(job, str(job.items), attached)
+                _check_data(job, attached)
         except IncrowdError as error:
             return replace(plan, counts=log.summary, refused=str(error))
         clock.step("load")  # ends what was timed

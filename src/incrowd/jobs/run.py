@@ -30,7 +30,8 @@ from incrowd.jobs.data import (
     write_rejects,
 )
 from incrowd.jobs.series import in_series
-from incrowd.jobs.spec import Job, Options, read_job, settled
+from incrowd.jobs.spec import Job, Options, Taken, read_job, settled
+from incrowd.jobs.windows import in_window
 from incrowd.logs.files import find_parts
 from incrowd.logs.input import Input
 from incrowd.methods.registry import method_named
@@ -66,6 +67,8 @@ class Made(NamedTuple):
         The input, and what was counted on the way to the records.
     chosen
         Options that were chosen because nothing was said.
+    taken
+        The window that was asked for, and what it leaves out.
     """
 
     release: Publication
@@ -73,6 +76,7 @@ class Made(NamedTuple):
     read: Input
     summary: Mapping[str, int]
     chosen: Sequence[str] = ()
+    taken: Taken | None = None
 
 
 Engine = Callable[[Job, Clock], AbstractContextManager[Made]]
@@ -91,7 +95,7 @@ class Outcome:
     seconds, out
         What each step took, and where the release is.
     series
-        The ledger in which it was recorded; None: overlaps with earlier releases were not looked for.
+        The series in which it was recorded; None: overlaps with earlier releases were not looked for.
     pages
         The certificate and the dictionary beside the release, if they were asked for.
     """
@@ -133,6 +137,8 @@ class Outcome:
                 {} if self.pages is None else {name: str(path) for name, path in self.pages._asdict().items()}
             ),
         }
+        if self.made.taken is not None:
+            said["window"] = self.made.taken.as_dict()
         if not release.is_list:
             return said | self._numbers() | secret
         return said | {"queries": release.counts.labels, "private": self._numbers()}
@@ -182,7 +188,7 @@ def run_on(engine: Engine, job: Job, listener: ProgressListener) -> Outcome:
                 heading=job.heading,
                 private_map=job.options.private_map,
                 private_report=job.options.private_report,
-                map_notes=map_notes(job, made.read),
+                map_notes=map_notes(replace(job, taken=made.taken), made.read),
                 certificate=job.options.certificate,
                 check=partial(_check_written, job, made.release),
                 step=clock.step,
@@ -203,14 +209,14 @@ def _check_written(job: Job, release: Publication, draft: Path, result: Audit) -
 @contextmanager
 def local_engine(job: Job, clock: Clock) -> Iterator[Made]:
     """Read, place and group in this process."""
-    with open_log(job, clock.listener) as log:
-        job = settled(job, log)
-        attached = place_input(job, log, clock, events=job.method.needs_events)
-        with in_series(job, str(job.items), attached):
-            load_all([job], clock)
+    with open_log(job, clock.listener) as log, in_window(settled(job, log), log) as chosen:
+        attached = place_input(chosen, log, clock, events=job.method.needs_events)
+        items = str(chosen.items)
+        with in_series(chosen, items, attached):
+            load_all([chosen], clock)
             clock.step("anonymize")
-            release = anonymized(job, str(job.items), attached, clock.listener.reading)
-            yield Made(release, attached.found, log, log.summary, job.chosen)
+            release = anonymized(chosen, items, attached, clock.listener.reading)
+            yield Made(release, attached.found, log, log.summary, chosen.chosen, chosen.taken)
 
 
 def load_all(jobs: Sequence[Job], clock: Clock) -> None:

@@ -20,7 +20,7 @@ from incrowd.errors import BadInputError, option
 from incrowd.jobs.data import unlisted_by
 from incrowd.jobs.spec import Job
 from incrowd.release.files.manifest import Versions
-from incrowd.release.series import Entry, Seen, Series
+from incrowd.release.series import Entry, Released, Seen, Series
 from incrowd.taxonomy import Attached
 
 __all__ = ["check_series_of", "in_series", "seen_of"]
@@ -41,8 +41,8 @@ def in_series(job: Job, items: str, attached: Attached) -> Iterator[None]:
         return
     series = Series(job.options.series)
     entry = _entry_of(job, items, attached, series)
-    number = series.begin(entry, repeatable=not job.method.is_noisy)  # noise is drawn anew
     out = job.options.out
+    number = series.begin(entry, place=out, repeatable=not job.method.is_noisy)  # noise is drawn anew
     before = _identity(out)
     try:
         yield
@@ -50,7 +50,7 @@ def in_series(job: Job, items: str, attached: Attached) -> Iterator[None]:
         if _identity(out) == before:
             series.note(number, "withdrawn")
         raise
-    series.note(number, "published")
+    series.note(number, "published", Released.at(out))
 
 
 def check_series_of(job: Job, items: str, attached: Attached) -> None:
@@ -68,11 +68,15 @@ def _entry_of(job: Job, items: str, attached: Attached, series: Series) -> Entry
             f"{option('series')} recognises baskets by all of their items: {option('unlisted', 'drop')} removes some"
         )
     key = series.seed.to_bytes(8, "big")
-    return Entry(job.options.out.name, _job_digest(job, items, attached, key), seen_of(data, key))
+    events = None if job.taken is None else job.taken.inside
+    name, digest = job.options.out.absolute().name, _job_digest(job, items, attached, key)
+    return Entry(name, digest, seen_of(data, key), data.window, events)
 
 
 def seen_of(data: Transactions, key: bytes) -> Seen:
     """Return by what data is recognised in a later release of the series, as keyed hashes where it is not times."""
+    if data.window is not None:
+        return Seen("times", data.window.first, data.window.stop - 1)
     if data.activity is not None:
         return Seen("times", data.activity.first, data.activity.last)
     hashed = _hash_with(key, b"people")

@@ -11,9 +11,12 @@ from operator import index
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
+import msgspec
+
 from incrowd.core.claims import Distinct, Kind, check_k
 from incrowd.core.history import Past
 from incrowd.core.kinds import parse_kinds
+from incrowd.core.window import Window, WindowChoice, parse_window
 from incrowd.errors import BadInputError, check_choice, option
 from incrowd.jobs.anonymize import SEED_BITS, check_distinct, choose_seed
 from incrowd.jobs.following import check_unit
@@ -25,6 +28,7 @@ from incrowd.methods.registry import GOALS, METHODS, Method, method_named
 from incrowd.release.certificate import check_pages
 from incrowd.release.files.exports import check_forms
 from incrowd.release.files.heading import NO_HEADING, Heading, read_heading
+from incrowd.release.files.window import SpelledWindow
 from incrowd.release.history import read_past
 from incrowd.release.private_map import check_map
 from incrowd.release.private_report import check_apart, check_report
@@ -38,6 +42,7 @@ __all__ = [
     "Job",
     "Options",
     "Setting",
+    "Taken",
     "check_input",
     "method_for",
     "parse_ks",
@@ -85,6 +90,7 @@ class Options:
     previous: Path | None = None
     previous_release: Path | None = None
     series: Path | None = None
+    window: str | None = None
     private_report: Path | None = None
     never: Path | None = None
     certificate: bool = False
@@ -115,6 +121,28 @@ class Setting(NamedTuple):
         return "-".join([self.method.name, *map(str, self.parameters.values())])
 
 
+class Taken(NamedTuple):
+    """A window, and how many events of the input are inside, before and after it. For the owner.
+
+    Of those before it, `late` came when their window had been released, and `unreleased` are in no window of the series.
+    """
+
+    window: Window
+    inside: int
+    before: int
+    after: int
+    late: int = 0
+    unreleased: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {
+            **msgspec.to_builtins(SpelledWindow.of(self.window)),
+            **self._asdict(),
+            "window": str(self.window),
+        }
+
+
 @dataclass(frozen=True)
 class Job:
     """A job whose options are checked.
@@ -143,6 +171,8 @@ class Job:
         The people of the releases that it follows.
     never
         The words that are never published, where there is a list of them.
+    asked, taken
+        The window of time that was asked for; once the input is read, the window itself and what it leaves out.
     """
 
     options: Options
@@ -157,6 +187,8 @@ class Job:
     kinds: tuple[str, ...] = ()
     past: Past | None = None
     never: NeverList | None = None
+    asked: WindowChoice | None = None
+    taken: Taken | None = None
 
     @property
     def method(self) -> Method:
@@ -195,6 +227,7 @@ def read_choices(options: Options) -> Job:
         raise BadInputError(
             f"method {method.name} protects rows: use {option('unit', 'user')}, so that a row is a person"
         )
+    asked = _asked_window(options, method)
     k = check_k(DEFAULT_K if options.k is None else options.k)
     if method.check_kinds:
         method.check_kinds(job.kinds, k, **setting.parameters)
@@ -207,6 +240,7 @@ def read_choices(options: Options) -> Job:
         never=None if options.never is None else _never_for(method, options.never),
         chosen=tuple(spelled for spelled, given in chosen.items() if given is None),
         past=_past_of(options, method),
+        asked=asked,
     )
 
 
@@ -229,6 +263,25 @@ def _past_of(options: Options, method: Method) -> Past | None:
             f"{option('series')} refuses releases that overlap, and {option('previous')} makes one that may: drop either"
         )
     return read_past(options.previous, options.previous_release)
+
+
+def _asked_window(options: Options, method: Method) -> WindowChoice | None:
+    """Return the window that was asked for; refuse one where it would say nothing."""
+    if options.window is None:
+        return None
+    asked = parse_window(options.window)
+    if method.promise != "k-anonymous tiles":
+        raise BadInputError(
+            f"{option('window')} is for method mosaic: drop it, or give method {method.name} a log of that time alone"
+        )
+    if asked.is_new and options.series is None:
+        remedy = (
+            "give FROM..TO" if options.input == IN_MEMORY else f"give {option('series', 'DIR')}, or FROM..TO"
+        )
+        raise BadInputError(
+            f"{option('window', options.window)} goes on after the last release of a series: {remedy}"
+        )
+    return asked
 
 
 def method_for(options: Options) -> tuple[Method, str | None]:

@@ -12,8 +12,9 @@ from incrowd.logs.formats.encoding import UTF8
 from incrowd.logs.items import WORD_ITEMS, choose_items
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from incrowd.core.window import Window
     from incrowd.logs.units import Unit
 
 __all__ = ["BASKETS", "TABLE", "Input", "check_has_rows"]
@@ -72,6 +73,14 @@ class Input(ABC):
     def is_baskets(self) -> bool:
         """Whether the input holds baskets of ready items, not queries."""
         return self.format in {"dat", BASKETS}
+
+    @abstractmethod
+    def count_within(self, windows: Sequence[Window]) -> list[int]:
+        """Return how many events each window has."""
+
+    @abstractmethod
+    def last_day(self, people: int, start: int) -> int | None:
+        """Return the last day from a time on that has events of so many different people, as a number; None if no day has."""
 
     @abstractmethod
     def rejected_rows(self) -> Iterable[Mapping[str, Any]]:

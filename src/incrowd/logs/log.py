@@ -13,6 +13,7 @@ from incrowd.core.kinds import parse_kinds
 from incrowd.core.shown import html_table
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Progress
+from incrowd.core.window import Window
 from incrowd.errors import BadInputError, option
 from incrowd.logs.events import collect_events
 from incrowd.logs.input import Input
@@ -30,6 +31,7 @@ from incrowd.logs.kinds import add_kinds, check_kinds
 from incrowd.logs.tokens import TokenTable
 from incrowd.logs.units import Unit, find_activity, make_units, parse_unit, queries_by_unit
 from incrowd.logs.weeks import clicks_in, weeks_of
+from incrowd.logs.windows import count_within, cut_events, last_day, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -91,6 +93,14 @@ class Log(Input):
             return self.rows
         return int(self.store.row('SELECT count(DISTINCT "user") FROM events')[0])
 
+    def count_within(self, windows: Sequence[Window]) -> list[int]:
+        """Return how many events each window has."""
+        return count_within(self.store, windows)
+
+    def last_day(self, people: int, start: int) -> int | None:
+        """Return the last day from a time on that has events of so many different people, as a number."""
+        return last_day(self.store, people, start)
+
     def transactions(
         self,
         *,
@@ -102,6 +112,7 @@ class Log(Input):
         places: bool = False,
         kinds: str | Sequence[str] = (),
         never: NeverList | None = None,
+        window: Window | None = None,
         progress: Progress | None = None,
     ) -> Transactions:
         """Build one row of items for each privacy unit.
@@ -126,6 +137,8 @@ class Log(Input):
             Further kinds of items that a row shall have, as ``"url,week,place"``; see :data:`incrowd.core.kinds.KINDS`.
         never
             Words that are left out, with every query that holds one.
+        window
+            Take only its events. On how many days a person was active counts everything before its end.
         progress
             Called with (steps done, steps in all) now and then.
 
@@ -143,24 +156,30 @@ class Log(Input):
         check_kinds(more, wanted, self.roles, has_times=self.has_times)
         counts: dict[str, int] = {}
         if not self.is_baskets:
-            make_units(self.store, wanted, has_times=self.has_times)
+            self._make_units(wanted, window)
             # Finding the words and counting them take about as long.
             counts["queries"] = self._fill_tokens(wanted, chosen, more, report, places=places)
         look_up_words(self.store, lookup_of(chosen, knowledge, never, has_kinds=bool(more)))
         counts |= count_kinds(self.store)
         half = partial(_second_half, report)
         rows = compress(self.store, by_part=wanted.is_part, places=places, progress=half)
-        made = self._with_times(self._finish(rows, label, chosen, counts, bags=bags), wanted)
+        made = self._with_times(self._finish(rows, label, chosen, counts, bags=bags), wanted, window)
         if not events:
             return made
         found = collect_events(self.store, wanted, len(made), has_times=self.has_times, never=never)
         return replace(made, events=found)
 
-    def _with_times(self, made: Transactions, unit: Unit) -> Transactions:
+    def _make_units(self, unit: Unit, window: Window | None) -> None:
+        """Make the units of all events, or of a window's."""
+        cut_events(self.store, window)
+        make_units(self.store, unit, has_times=self.has_times)
+
+    def _with_times(self, made: Transactions, unit: Unit, window: Window | None) -> Transactions:
         """Add when units were active, and whether there are clicks, where the log says so."""
         if self.has_times:
             weeks = weeks_of(self.store, unit, len(made))
-            made = replace(made, activity=find_activity(self.store, unit), weeks=weeks)
+            active = find_activity(self.store, unit, until(window))
+            made = replace(made, activity=active, weeks=weeks, window=window)
         return made if self.is_baskets else replace(made, has_clicks=clicks_in(self.store))
 
     def _check_items(self, items: str | None, *, events: bool) -> str:

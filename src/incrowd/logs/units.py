@@ -88,7 +88,7 @@ _QUERIES_BY_PART = f"SELECT unit, query FROM {VISITS_BY_UNIT} WHERE query <> ''"
 
 _DAYS = """
     SELECT days FROM units JOIN (
-        SELECT "user" AS person, count(DISTINCT floor(time / 86400)) AS days FROM events GROUP BY "user"
+        SELECT "user" AS person, count(DISTINCT floor(time / 86400)) AS days FROM {events} GROUP BY "user"
     ) AS active ON active.person = {owner} ORDER BY unit
 """
 _PEOPLE_BY_DAY = """
@@ -199,10 +199,14 @@ def make_units(store: Store, unit: Unit, *, has_times: bool) -> None:
     store.run(_PARTS)
 
 
-def find_activity(store: Store, unit: Unit) -> Activity:
-    """Return on how many days the person of each unit was active, when the first and the last event were, and how many people each day has."""
-    first, last = store.row("SELECT coalesce(min(time), 0), coalesce(max(time), 0) FROM events")
-    days = store.table(_DAYS.format(owner='units."user"' if unit.is_part else "units.owner")).column(0)
+def find_activity(store: Store, unit: Unit, events: str = "events") -> Activity:
+    """Return on how many days the person of each unit was active, when the first and the last event were, and how many people each day has.
+
+    `events` is the table that tells how old accounts are: the units' own events, or more.
+    """
+    first, last = store.row(f"SELECT coalesce(min(time), 0), coalesce(max(time), 0) FROM {events}")  # noqa: S608
+    owner = 'units."user"' if unit.is_part else "units.owner"
+    days = store.table(_DAYS.format(owner=owner, events=events)).column(0)
     by_day = store.table(_PEOPLE_BY_DAY)
     counted = (np.array(by_day["day"], dtype=np.int64), np.array(by_day["people"], dtype=np.int64))
     return Activity(np.array(days, dtype=np.int32), first, last, counted)

@@ -170,7 +170,13 @@ class TileRelease(Publication, Tabular):
         """Return what the release says of itself."""
         counts = TileCounts.of(self.published, len(self.transactions))
         return tile_manifest(
-            self.settings, self.claim, counts, self.use_figures, heading=heading, text_forms=text_forms
+            self.settings,
+            self.claim,
+            counts,
+            self.use_figures,
+            window=self.transactions.window,
+            heading=heading,
+            text_forms=text_forms,
         )
 
     @property

@@ -79,13 +79,13 @@ def collect_units(work: Work, gathered: Gathered, attached: Attached) -> Transac
     named = work.here("owners", ["row", *names])
     owners, *people = (_in_place(named[name], np.array(named["row"]), number) for name in names)
     made = replace(bags, owners=owners, people=people[0] if people else None)
-    if gathered.times is None:
+    if gathered.read is None:
         return made
     active = work.here("active", ["row", "days"])
     days = np.zeros(number, dtype=np.int32)
     days[np.array(active["row"])] = np.array(active["days"])
     return replace(
-        made, activity=Activity(days, *gathered.times, gathered.by_day), weeks=weeks_here(work, gathered)
+        made, activity=Activity(days, *gathered.read, gathered.by_day), weeks=weeks_here(work, gathered)
     )
 
 

@@ -11,31 +11,30 @@ from pyspark.sql import functions as f
 
 from incrowd.core.kinds import KINDS, typed_texts
 from incrowd.logs.kinds import items_of, moment_seconds
-from incrowd.spark.reading.read import Reading
 
 __all__ = ["typed_words"]
 
 _WORDS = "key string, text string, place int"
 
 
-def typed_words(reading: Reading, events: DataFrame, kinds: Sequence[str]) -> DataFrame:
+def typed_words(taken: DataFrame, events: DataFrame, kinds: Sequence[str], roles: Sequence[str]) -> DataFrame:
     """Return a row for each item of a unit: its `key`, the item's `text` with its kind, and 0 as its `place`.
 
     Parameters
     ----------
-    reading
-        What was read.
+    taken
+        The rows that units are made of.
     events
         The `key` of the unit, `user`, `time` and `query` of all queries; without a `user`, units are users.
-    kinds
-        The kinds.
+    kinds, roles
+        The kinds, and the roles of the columns that were read.
     """
     if "user" in events.columns:
         by = ["user", "time", "query"]
-        rows = reading.good.join(events.select("key", *by), by)
+        rows = taken.join(events.select("key", *by), by)
     else:
-        rows = reading.good.withColumn("key", f.col("user"))
-    return reduce(DataFrame.union, [_of_kind(rows, kind, reading.roles) for kind in kinds])
+        rows = taken.withColumn("key", f.col("user"))
+    return reduce(DataFrame.union, [_of_kind(rows, kind, roles) for kind in kinds])
 
 
 def _of_kind(rows: DataFrame, kind: str, roles: Sequence[str]) -> DataFrame:

@@ -20,6 +20,7 @@ from incrowd.jobs.data import attach_items, check_left, knowledge_for, rejects_n
 from incrowd.jobs.run import Made, Outcome, anonymized, choices, load_all, run_on
 from incrowd.jobs.series import in_series
 from incrowd.jobs.spec import Job, Options, method_for, read_job, settled
+from incrowd.jobs.windows import in_window
 from incrowd.kernels.arrays import tree_arrays
 from incrowd.logs import Inputs, Unit
 from incrowd.logs.files import check_no_spreadsheet, listed
@@ -129,18 +130,27 @@ def _engine(
     with working_beside(job.options.out) as directory:
         work = Work(spark, directory)
         reading = read(work, sources, job.form, keep_rejected=job.options.keep_rejected)
-        job = settled(job, reading)
-        with rejects_named(job, reading):
-            _check_map(job, reading)
-            placed = _placed(job, work, clock, reading)
-        items = reading.kind_of_items(job.items)
-        if job.method.name in ON_DRIVER:
-            units = collect_units(work, placed.gathered, placed.attached)
-            placed = placed._replace(attached=placed.attached._replace(transactions=units))
-        attached, summary = placed.attached, placed.gathered.summary
-        with in_series(job, items, attached):
-            release = _made(job, work, clock, placed, items, shard=shard)
-            yield Made(release, attached.found, reading, summary, job.chosen)
+        with (
+            in_window(settled(job, reading), reading) as chosen,
+            _made_of(chosen, work, clock, reading, shard) as made,
+        ):
+            yield made
+
+
+@contextmanager
+def _made_of(job: Job, work: Work, clock: Clock, reading: Reading, shard: int) -> Iterator[Made]:
+    """Place and group what was read."""
+    with rejects_named(job, reading):
+        _check_map(job, reading)
+        placed = _placed(job, work, clock, reading)
+    items = reading.kind_of_items(job.items)
+    if job.method.name in ON_DRIVER:
+        units = collect_units(work, placed.gathered, placed.attached)
+        placed = placed._replace(attached=placed.attached._replace(transactions=units))
+    attached, summary = placed.attached, placed.gathered.summary
+    with in_series(job, items, attached):
+        release = _made(job, work, clock, placed, items, shard=shard)
+        yield Made(release, attached.found, reading, summary, job.chosen, job.taken)
 
 
 def _check_map(job: Job, reading: Reading) -> None:
@@ -210,6 +220,7 @@ def _placed(job: Job, work: Work, clock: Clock, reading: Reading) -> Placed:
         kinds=job.kinds,
         never=job.never,
         by_day=job.options.certificate,
+        window=job.taken and job.taken.window,
     )
     if job.method.name in ON_DRIVER:
         _check_driver(job, gathered)

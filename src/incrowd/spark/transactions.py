@@ -21,6 +21,7 @@ from incrowd.core.claims import PARTS
 from incrowd.core.ragged import list_ids, starts_of
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints64
+from incrowd.core.window import Window as TimeWindow
 from incrowd.logs.items import WORD_ITEMS, Lookup, lookup_of, named_by_kind, words_of
 from incrowd.logs.kinds import check_kinds
 from incrowd.logs.mini_sessions import find_starts
@@ -29,7 +30,7 @@ from incrowd.logs.units import Part, Unit
 from incrowd.logs.weeks import WEEK
 from incrowd.spark.bags import of_table
 from incrowd.spark.kinds import typed_words
-from incrowd.spark.reading.read import Reading
+from incrowd.spark.reading.read import Reading, within
 from incrowd.spark.work import Work
 from incrowd.taxonomy import Attached, Taxonomy
 from incrowd.text.never import NeverList
@@ -37,6 +38,8 @@ from incrowd.text.words import TERM
 
 __all__ = ["Gathered", "gather", "place_rows"]
 
+_Spans = tuple[tuple[int, int] | None, tuple[int, int] | None]
+_NO_SPANS: _Spans = (None, None)
 _MEANINGS = "text string, name string, kind byte, occurrences long"
 
 
@@ -62,11 +65,14 @@ class Gathered:
         What was counted, and the same in words; see :meth:`incrowd.logs.input.Input.summed_up`.
     has_clicks
         Whether the log has clicks.
-    times
-        The log's first and last time; None where it has none. Then the steps ``weeks`` (`row`, `week`) and ``active`` (`row`, `days`) are
-        written down: in which weeks each row has queries, and on how many days its person has.
+    times, read
+        The first and the last time of the units, and of all that says how old accounts are; None where there are none. Then the steps
+        ``weeks`` (`row`, `week`) and ``active`` (`row`, `days`) are written down: in which weeks each row has queries, and on how many
+        days its person has.
     by_day
         The days since 1970 on which anybody was active, and how many people on each; None where nobody asked.
+    window
+        The time that the units are of, where only some of the log was taken.
     """
 
     bags: DataFrame
@@ -79,12 +85,14 @@ class Gathered:
     account: tuple[str, ...]
     has_clicks: bool = False
     times: tuple[int, int] | None = None
+    read: tuple[int, int] | None = None
     by_day: tuple[Ints64, Ints64] | None = None
+    window: TimeWindow | None = None
 
     @property
     def activity(self) -> Activity | None:
         """When people were active, without the days of each row."""
-        return None if self.times is None else Activity(np.zeros(0, np.int32), *self.times, self.by_day)
+        return None if self.read is None else Activity(np.zeros(0, np.int32), *self.read, self.by_day)
 
     @property
     def has_parts(self) -> bool:
@@ -106,6 +114,7 @@ class Gathered:
             has_clicks=self.has_clicks,
             kind=self.items,
             activity=None if self.by_day is None else self.activity,
+            window=self.window,
         )
 
 
@@ -121,23 +130,28 @@ def gather(
     kinds: Sequence[str] = (),
     never: NeverList | None = None,
     by_day: bool = False,
+    window: TimeWindow | None = None,
 ) -> Gathered:
     """Build bags of named items from what was read; the parameters are those of :meth:`incrowd.logs.Log.transactions`."""
     first = [f.min("place").alias("place")] if places and items in WORD_ITEMS else []
-    name, counts, span = reading.name_of_unit(unit), dict[str, int](), None
+    name, counts, span = reading.name_of_unit(unit), dict[str, int](), _NO_SPANS
+    has_clicks, days = reading.has_clicks, None
     check_kinds(kinds, unit, reading.roles, has_times=reading.has_times)
-    days: tuple[Ints64, Ints64] | None = None
     if reading.is_baskets:
         units, records = _baskets(reading), reading.rows
         words = reading.good.select(f.col("unit").alias("key"), f.col("query").alias("text"))
     else:
-        events = work.settle(_events(reading, unit), "queries")
+        taken = reading.good if window is None else reading.good.where(within(window))
+        events = work.settle(_events(reading, taken, unit), "queries")
         units, queries = _units(work, events), events.where(f.col("query") != "").select("key", "query")
         counts["queries"], records = queries.count(), units.count()
-        span = _settle_times(work, events, units) if reading.has_times else None
-        days = _people_by_day(events) if by_day and span else None
+        if reading.has_times:
+            span = _settle_times(work, events, units, _until(reading, window))
+            days = _people_by_day(events) if by_day else None
+        if window is not None:
+            has_clicks = bool(taken.agg(f.max("clicked")).collect()[0][0])
         words = queries.mapInArrow(partial(_words, items=items), "key string, text string, place int")
-        words = words.union(typed_words(reading, events, kinds)) if kinds else words
+        words = words.union(typed_words(taken, events, kinds, reading.roles)) if kinds else words
     pairs = work.settle(words.groupBy("key", "text").agg(f.count("*").alias("times"), *first), "pairs")
     lookup = lookup_of(items, knowledge, never, has_kinds=bool(kinds))
     meanings = work.settle(_meanings(work, pairs, lookup), "meanings")
@@ -156,8 +170,9 @@ def gather(
         "empty": records - filled,
     }
     summary, account = reading.summed_up(name, items, counts)
-    has_clicks = reading.has_clicks
-    return Gathered(bag, units, name, items, vocabulary, entries, summary, account, has_clicks, span, days)
+    return Gathered(
+        bag, units, name, items, vocabulary, entries, summary, account, has_clicks, *span, days, window
+    )
 
 
 def _baskets(reading: Reading) -> DataFrame:
@@ -166,13 +181,18 @@ def _baskets(reading: Reading) -> DataFrame:
     return found.distinct().withColumn("person", f.col("row"))
 
 
-def _events(reading: Reading, unit: Unit) -> DataFrame:
+def _until(reading: Reading, window: TimeWindow | None) -> DataFrame | None:
+    """Return everything before a window's end, which says how old accounts are; None where that is the units' own events."""
+    return None if window is None else reading.good.where(f.col("time") < window.stop).select("user", "time")
+
+
+def _events(reading: Reading, taken: DataFrame, unit: Unit) -> DataFrame:
     """Return the `key` of the unit, the `query` and the `time` of all events, and of parts of a person's log the `user` and the part's number, the `visit`.
 
     The clicks of one query, which share its time, count once. An empty query counts as activity, as in
     :func:`incrowd.logs.units.make_units`.
     """
-    events = reading.good.select("user", "time", "query")
+    events = taken.select("user", "time", "query")
     events = events.distinct() if reading.has_times else events
     if unit.gap is not None:
         visits = _sessions(events, unit.gap)
@@ -214,18 +234,23 @@ def _place(part: Part) -> Column:
     return f.dense_rank().over(by_user.orderBy(f.floor(day if part == "day" else (day + 3) / 7)))
 
 
-def _settle_times(work: Work, events: DataFrame, units: DataFrame) -> tuple[int, int] | None:
-    """Write down in which weeks units were active, and on how many days people; return the first and the last time."""
+def _settle_times(work: Work, events: DataFrame, units: DataFrame, earlier: DataFrame | None) -> _Spans:
+    """Write down in which weeks units were active, and on how many days people, in `earlier` where that is more than the units' events.
+
+    Return the first and the last time of both.
+    """
     first, last = events.agg(f.min("time"), f.max("time")).collect()[0]
     if first is None:
-        return None
+        return _NO_SPANS
     week = f.floor((f.col("time") - first) / WEEK).cast("int").alias("week")
     named = units.withColumnRenamed("owner", "key")
     work.settle(events.select("key", week).distinct().join(named, "key").select("row", "week"), "weeks")
     person = "user" if "user" in events.columns else "key"
     days = f.countDistinct(f.floor(f.col("time") / DAY)).cast("int").alias("days")
-    work.settle(events.groupBy(person).agg(days).join(named, person).select("row", "days"), "active")
-    return first, last
+    read = events if earlier is None else earlier.withColumnRenamed("user", person)
+    work.settle(read.groupBy(person).agg(days).join(named, person).select("row", "days"), "active")
+    since, until = (first, last) if earlier is None else read.agg(f.min("time"), f.max("time")).collect()[0]
+    return (first, last), (since, until)
 
 
 def _people_by_day(events: DataFrame) -> tuple[Ints64, Ints64]:

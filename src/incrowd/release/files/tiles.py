@@ -15,12 +15,14 @@ from incrowd.core.claims import Claim
 from incrowd.core.kinds import KINDS, kind_of, parse_kinds, text_of, typed
 from incrowd.core.promises import Settings
 from incrowd.core.rounding import about
+from incrowd.core.window import Window
 from incrowd.errors import BadInputError
 from incrowd.release.files.heading import NO_HEADING, Heading
 from incrowd.release.files.manifest import TILES_FORMAT, Closed, Headed, SpelledClaim, UseFigures, Versions
 from incrowd.release.files.names import tile_files_with
 from incrowd.release.files.parts import same_schema
 from incrowd.release.files.records import Label, shown, write_parquet
+from incrowd.release.files.window import SpelledWindow
 
 __all__ = [
     "DAMAGED",
@@ -127,8 +129,11 @@ class TileCounts(Closed, frozen=True, forbid_unknown_fields=True):
         )
 
 
-class TileManifest(Headed, frozen=True, forbid_unknown_fields=True):
-    """What a release of tiles says of itself. The seed is secret: who has it could foretell who was held back from a tile."""
+class TileManifest(Headed, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a release of tiles says of itself. The seed is secret: who has it could foretell who was held back from a tile.
+
+    `window` is there only where a part of the log was asked for.
+    """
 
     versions: Versions
     files: list[str]
@@ -138,6 +143,12 @@ class TileManifest(Headed, frozen=True, forbid_unknown_fields=True):
     counts: TileCounts
     use: UseFigures
     account: list[str]
+    window: SpelledWindow | None = None
+
+    @property
+    def of_window(self) -> Window | None:
+        """The window itself; a ValueError if it is none."""
+        return None if self.window is None else self.window.window
 
 
 def tile_manifest(
@@ -146,6 +157,7 @@ def tile_manifest(
     counts: TileCounts,
     use: UseFigures,
     *,
+    window: Window | None = None,
     heading: Heading = NO_HEADING,
     text_forms: Sequence[str] = (),
 ) -> TileManifest:
@@ -162,15 +174,17 @@ def tile_manifest(
         claim=SpelledClaim.of(claim),
         counts=counts,
         use=use,
-        account=_account(spelled, counts),
+        account=_account(spelled, counts, window),
+        window=None if window is None else SpelledWindow.of(window),
     )
 
 
-def _account(parameters: Mapping[str, Any], counts: TileCounts) -> list[str]:
+def _account(parameters: Mapping[str, Any], counts: TileCounts, window: Window | None) -> list[str]:
     """Say what was done, in order, by parameters and published counts alone."""
     k, confidence = parameters["k"], parameters["confidence"]
     kinds = kinds_said(parameters)
     steps = [
+        "" if window is None else f"Took only events {window.in_words}.",
         f"Took items of further kinds beside words: {', '.join(KINDS[kind].what for kind in kinds)}."
         if kinds
         else "",
@@ -190,7 +204,7 @@ def _account(parameters: Mapping[str, Any], counts: TileCounts) -> list[str]:
         )
     if parameters["aged"] > 1:
         steps.append(
-            f"Counted only accounts that were active on at least {parameters['aged']:,} different days."
+            f"Counted only accounts that were active on at least {parameters['aged']:,} different days{_before(window)}."
         )
     steps.append(f"Counted each person at most {parameters['cap']:,} times in the units of a tile.")
     return [f"{number}. {step}" for number, step in enumerate(filter(None, steps), 1)]
@@ -199,6 +213,10 @@ def _account(parameters: Mapping[str, Any], counts: TileCounts) -> list[str]:
 def kinds_said(parameters: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the further kinds that a manifest's parameters name."""
     return parse_kinds(parameters.get("kinds"))
+
+
+def _before(window: Window | None) -> str:
+    return "" if window is None else " before its end"
 
 
 def tile_rows(tiles: Sequence[Tile], kinds: Sequence[str] = ()) -> pa.Table:

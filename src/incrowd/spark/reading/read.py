@@ -8,9 +8,11 @@ from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
+from incrowd.core.activity import DAY
+from incrowd.core.window import Window
 from incrowd.logs.files import short_names
 from incrowd.logs.form import InputForm
 from incrowd.logs.input import Input, check_has_rows
@@ -20,7 +22,7 @@ from incrowd.spark.reading.survey import Survey, survey
 from incrowd.spark.reading.tables import is_parquet, read_tables
 from incrowd.spark.work import Work
 
-__all__ = ["Reading", "read"]
+__all__ = ["Reading", "read", "within"]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -48,12 +50,31 @@ class Reading(Input):
         """The rows that are no rejects."""
         return self.parsed.where(f.col("reason").isNull())
 
+    def count_within(self, windows: Sequence[Window]) -> list[int]:
+        """Return how many events each window has."""
+        counts = [f.count(f.when(within(window), 1)) for window in windows]
+        return list(self.good.agg(*counts).collect()[0])
+
+    def last_day(self, people: int, start: int) -> int | None:
+        """Return the last day from a time on that has events of so many different people, as a number."""
+        day = f.floor(f.col("time") / DAY).alias("day")
+        users = (
+            self.good.where(f.col("time") >= start).groupBy(day).agg(f.countDistinct("user").alias("users"))
+        )
+        found: int | None = users.where(f.col("users") >= people).agg(f.max("day")).collect()[0][0]
+        return found
+
     def rejected_rows(self) -> Iterator[dict[str, Any]]:
         """Yield the rejected lines, ordered by file and line; the file is named where there are several."""
         wanted = self.parsed.where(f.col("reason").isNotNull()).select("file", "line", "reason", "text")
         names = short_names([unquote(file) for file in self.found.files])
         for row in wanted.orderBy("file", "line", "reason").toLocalIterator():
             yield {**row.asDict(), "file": names[row["file"]] if len(names) > 1 else None}
+
+
+def within(window: Window) -> Column:
+    """Tell whether an event is in a window."""
+    return (f.col("time") >= window.first) & (f.col("time") < window.stop)
 
 
 def read(work: Work, sources: Sequence[str], form: InputForm, *, keep_rejected: bool) -> Reading:
