@@ -120,19 +120,14 @@ class Log(Input):
         Parameters
         ----------
         unit
-            ``"user"``; ``"session:30m"``: a longer pause starts a new row; ``"mini-session:5/10m"``: at most 5 queries, the last at most 10 minutes after
-            the first; ``"query"``: one query event; ``"day"`` or ``"week"``: of a person (UTC). Baskets have one row for each record.
+            As :func:`incrowd.logs.units.parse_unit` reads it: ``"user"``, ``"session:30m"``, ``"query"`` and so on. Baskets have one row for each record.
         items
             ``"nouns"`` (the nouns of WordNet and the words that it does not know; the default), ``"terms"`` (all words but function
             words), ``"queries"``, ``"concepts"`` (what queries mean), or for baskets ``"raw"``.
-        bags
-            Whether to count repeats.
-        knowledge
-            The tree in which concepts are looked for; WordNet if it is not given.
-        events
-            Whether to keep every query event too, which some methods need. It takes memory.
-        places
-            Whether to note where in a query each word of a row stands, at the earliest; only words have places.
+        bags, knowledge
+            Whether to count repeats; and the tree in which concepts are looked for, WordNet if it is not given.
+        events, places
+            Whether to keep every query event too, which takes memory; whether to note where in a query each word of a row stands first.
         kinds
             Further kinds of items that a row shall have, as ``"url,week,place"``; see :data:`incrowd.core.kinds.KINDS`.
         never

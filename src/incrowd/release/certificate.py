@@ -116,6 +116,7 @@ def certificate_page(directory: Path, result: Audit) -> str:
         manifest=manifest,
         result=result,
         period=_period(manifest.parameters),
+        window=getattr(manifest, "of_window", None),
         unit=unit_in_words(str(manifest.parameters["unit"])),
         unchecked=[*result.unproven, *result.unchecked],
         files=list(_hashes(directory, manifest.files)),
