@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from incrowd.cli.commands import audit
+from incrowd.cli.audit import audit
 from incrowd.cli.options import given_inputs, json_option, print_json
 
 __all__ = ["certificate"]

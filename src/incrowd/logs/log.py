@@ -128,10 +128,8 @@ class Log(Input):
             Whether to count repeats; and the tree in which concepts are looked for, WordNet if it is not given.
         events, places
             Whether to keep every query event too, which takes memory; whether to note where in a query each word of a row stands first.
-        kinds
-            Further kinds of items that a row shall have, as ``"url,week,place"``; see :data:`incrowd.core.kinds.KINDS`.
-        never
-            Words that are left out, with every query that holds one.
+        kinds, never
+            Further kinds of items that a row shall have, as ``"url,week,place"``; and words that are left out, with every query that holds one.
         window
             Take only its events. On how many days a person was active counts everything before its end.
         progress
