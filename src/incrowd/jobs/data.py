@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow as pa
 
 from incrowd.core.classes import filled_rows
 from incrowd.core.memory import Sizes, check_memory
-from incrowd.core.transactions import Transactions
+from incrowd.core.transactions import Transactions, Weeks
 from incrowd.errors import BadInputError, IncrowdError, option
 from incrowd.jobs.anonymize import counted_by, make_release
 from incrowd.jobs.clock import Clock, ProgressListener
@@ -41,6 +42,7 @@ __all__ = [
 ]
 
 TINY_TIMES = 10  # mosaic refuses fewer than 20 people
+TINY_RARE = [["1"], ["2"], ["1", "3"]]  # rows that are like no other are grouped in ways of their own
 TINY_LABELS = ["all", "pair", "1", "2", "3"]
 TINY_PARENTS = np.array([-1, 0, 1, 1, 0], dtype=np.int32)
 
@@ -220,9 +222,11 @@ def kernels_are_compiled(job: Job) -> bool:
 
 def load_kernels(job: Job) -> None:
     """Run the method on a tiny input, so that compiling or loading its kernels is not counted as its time."""
-    tiny = [["1", "2"], ["1", "2"], ["2", "2", "3"], ["3"]] * TINY_TIMES
+    tiny = [["1", "2"], ["1", "2"], ["2", "2", "3"], ["3"]] * TINY_TIMES + TINY_RARE
     people = [str(row // 2) for row in range(len(tiny))] if job.counts_people else None
     rows = Transactions.from_rows(tiny, people=people)
+    number = len(rows)
+    rows = replace(rows, weeks=Weeks(np.arange(number + 1), np.arange(number, dtype=np.int32) % 2, 2))
     if job.method.needs_events:
         rows = rows.with_events()
     attached = attach(rows, Taxonomy.from_parents(TINY_PARENTS, pa.array(TINY_LABELS), name="tiny"))
