@@ -113,8 +113,10 @@ def gather(
     else:
         events = work.settle(_events(reading, unit), "queries")
         units, queries = _units(work, events), events.where(f.col("query") != "").select("key", "query")
-        counts["queries"], records = queries.count(), units.count()
-        span = _settle_times(work, events, units) if reading.has_times else None
+        records = work.count("units")
+        sums = (f.count_if(f.col("query") != ""), f.min("time"), f.max("time"))
+        counts["queries"], *ends = events.agg(*sums).collect()[0]
+        span = _settle_times(work, events, units, *ends) if reading.has_times else None
         words = queries.mapInArrow(partial(_words, items=items), "key string, text string, place int")
     pairs = work.settle(words.groupBy("key", "text").agg(f.count("*").alias("times"), *first), "pairs")
     meanings = work.settle(_meanings(work, pairs, lookup_of(items, knowledge)), "meanings")
@@ -175,10 +177,11 @@ def _place(part: Part) -> Column:
     return f.dense_rank().over(by_user.orderBy(f.floor(day if part == "day" else (day + 3) / 7)))
 
 
-def _settle_times(work: Work, events: DataFrame, units: DataFrame) -> tuple[int, int] | None:
+def _settle_times(
+    work: Work, events: DataFrame, units: DataFrame, first: int | None, last: int | None
+) -> tuple[int, int] | None:
     """Write down in which weeks units were active, and on how many days people; return the first and the last time."""
-    first, last = events.agg(f.min("time"), f.max("time")).collect()[0]
-    if first is None:
+    if first is None or last is None:
         return None
     week = f.floor((f.col("time") - first) / WEEK).cast("int").alias("week")
     named = units.withColumnRenamed("owner", "key")
