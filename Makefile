@@ -25,8 +25,8 @@ test: $(VENV)/development
 		"openjdk-17-jre-headless: Spark runs on Java"
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/python scripts/compile_kernels.py
+# Types are checked, which takes one core, while kernels are compiled.
+	$(BIN)/mypy & types=$$!; $(BIN)/python scripts/compile_kernels.py; compiled=$$?; wait $$types && exit $$compiled
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 lint: $(VENV)/development

@@ -58,14 +58,21 @@ def scratch(tmp_path_factory):
 
 @pytest.fixture
 def begun(scratch):
-    """Return a function that starts a script and waits until it says that it is there."""
+    """Return a function that starts a script and waits until it says that it is there; no process outlives its test."""
+    processes = []
 
-    def begin(script, *arguments):
-        process = start(script, *arguments, env={**os.environ, "TMPDIR": str(scratch)})
-        assert process.stderr.readline() == "now\n"
-        return process
+    def begin(script, *arguments, at_hangup="DFL", **options):
+        # Tests may themselves run under nohup, whose children ignore the signal.
+        hears = f"import signal\nsignal.signal(signal.SIGHUP, signal.SIG_{at_hangup})\n"
+        options["env"] = {**os.environ, "TMPDIR": str(scratch)}
+        processes.append(start(hears + script, *arguments, **options))
+        assert processes[-1].stderr.readline() == "now\n"
+        return processes[-1]
 
-    return begin
+    yield begin
+    for process in processes:
+        process.kill()
+        process.communicate()
 
 
 def test_kill_while_writing_leaves_nothing_at_the_final_name_and_the_next_run_cleans_up(log, tmp_path, begun):
@@ -192,16 +199,12 @@ def test_a_signal_ends_with_one_line_and_leaves_nothing(log, tmp_path, begun, sc
     assert visible(scratch) == set()
 
 
-def test_what_nohup_started_goes_on_when_the_terminal_goes(log, tmp_path, scratch):
-    waits = WHILE_WRITING.replace("time.sleep(100)", "time.sleep(2)\n    raise SystemExit(7)")
-    ignoring = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n" + waits
-    options = {"env": {**os.environ, "TMPDIR": str(scratch)}}
-    process = start(
-        ignoring, "anonymize", "--method=flock", log, "--out", tmp_path / "release", "--k", 3, **options
-    )
-    assert process.stderr.readline() == "now\n"
+def test_what_nohup_started_goes_on_when_the_terminal_goes(log, tmp_path, begun):
+    waits = WHILE_WRITING.replace("time.sleep(100)", "sys.stdin.readline()\n    raise SystemExit(7)")
+    job = ("anonymize", "--method=flock", log, "--out", tmp_path / "release", "--k", 3)
+    process = begun(waits, *job, at_hangup="IGN", stdin=subprocess.PIPE)
     process.send_signal(signal.SIGHUP)
-    process.communicate(timeout=60)
+    process.communicate("go on\n", timeout=60)
     assert process.returncode == 7
 
 
@@ -209,6 +212,7 @@ def test_the_gateway_keeps_its_own_ways_to_stop():
     script = """
 import signal
 from incrowd.cli import app
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 for arguments in (["gateway", "x.yaml"], ["audit", "x"]):
     app._note_signals(arguments)
     print(*(signal.getsignal(number) == signal.SIG_DFL for number in (signal.SIGTERM, signal.SIGHUP)))

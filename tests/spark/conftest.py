@@ -15,7 +15,8 @@ collect_ignore_glob = [] if find_spec("pyspark") else ["test_[!i]*.py"]
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # short jobs, few cores
+    # Short jobs, few cores; of many of them, the compiled code would not fit the usual place, and be compiled again and again.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "3",

@@ -134,7 +134,7 @@ def no_session(monkeypatch):
 
 
 @pytest.mark.usefixtures("java")
-def test_spark_submit_runs_the_same_command(tmp_path):
+def test_spark_submit_runs_the_same_command_and_warns_of_a_release_beside(tmp_path):
     log, job = tmp_path / "baskets.dat", tmp_path / "incrowd_job.py"
     log.write_text("\n".join(f"{i % 3} {i % 5} {i % 7}" for i in range(200)) + "\n", encoding="utf-8")
     job.write_text("from incrowd.cli import main; main()", encoding="utf-8")
@@ -150,15 +150,20 @@ def test_spark_submit_runs_the_same_command(tmp_path):
         "--method",
         "partition",
     ]
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old/manifest.json").write_text('{"format": "incrowd-release/1"}')
     configure(tmp_path / "cluster", **LITTLE_DATA)
     done = subprocess.run(
-        [*submit, "--engine", "spark", "--out", tmp_path / "out"],
+        [*submit, "--engine", "spark", "--out", tmp_path / "out", "--json"],
         capture_output=True,
         text=True,
         check=False,
         env=environment(tmp_path / "cluster"),
     )
     assert done.returncode == 0, done.stderr
+    said, end = json.JSONDecoder().raw_decode(done.stdout)
+    assert said["beside"] == ["old"]
+    assert "there is a release beside: old\n" in done.stdout[end:]  # Spark's launcher joins both streams
     run_job(Options(log, tmp_path / "local", 5, method="partition"), Quiet())
     assert records(tmp_path / "out").equals(pq.read_table(tmp_path / "local" / "records.parquet"))
 

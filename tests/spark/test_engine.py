@@ -125,25 +125,26 @@ def test_flock_gives_the_same_release_and_the_local_audit_reads_it(few_lines, tm
 
 @pytest.mark.usefixtures("spark")
 def test_whole_queries_as_items_and_the_private_map(log, tmp_path):
-    on_both(log, tmp_path, items="queries", k=2, private_map="map")
+    found, _ = on_both(log, tmp_path, items="queries", k=2, private_map="map")
     assert stat.S_IMODE((tmp_path / "spark/map").stat().st_mode) == 0o600
     assert read_map(tmp_path / "spark/map") == read_map(tmp_path / "local/map")
+    assert None not in (found["bound"], found["utility"])
+    assert is_confirmed(tmp_path / "spark/out", log, tmp_path / "spark/map")
+
+
+def is_confirmed(out, original, private_map):
+    """Tell whether the originals and the private map prove what a release claims."""
+    held = {"original": original, "private_map": private_map, "taxonomy": None}
+    return audit_release(out, **held, memory="1GB", listener=Quiet()).confirmed
 
 
 @pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("most", [spark_collected.MOST_ENTRIES, 0])
-def test_a_release_is_confirmed_with_its_originals_whether_the_driver_measured_it_or_not(
-    few_lines, tmp_path, monkeypatch, most
-):
-    monkeypatch.setattr(spark_collected, "MOST_ENTRIES", most)
+def test_a_release_that_the_driver_did_not_measure_is_confirmed_too(few_lines, tmp_path, monkeypatch):
+    monkeypatch.setattr(spark_collected, "MOST_ENTRIES", 0)
     out, private_map = tmp_path / "out", tmp_path / "map"
     made = run_spark_job(Options(few_lines, out, 2, method="partition", private_map=private_map), Quiet())
-    found = made.as_dict()
-    assert (found["bound"] is None, found["utility"] is None) == (not most, not most)
-    result = audit_release(
-        out, original=few_lines, private_map=private_map, taxonomy=None, memory="1GB", listener=Quiet()
-    )
-    assert result.confirmed
+    assert (made.as_dict()["bound"], made.as_dict()["utility"]) == (None, None)
+    assert is_confirmed(out, few_lines, private_map)
 
 
 @pytest.mark.usefixtures("spark")
@@ -163,13 +164,15 @@ def test_excite_columns_and_dropped_words_and_sets(tmp_path):
 
 
 @pytest.mark.usefixtures("spark")
-def test_baskets(tmp_path):
+def test_baskets_in_which_invisible_characters_make_no_difference(tmp_path):
     path = tmp_path / "baskets.dat"
     lines = [" ".join(str((i * j) % 17) for j in range(1, 2 + i % 5)) for i in range(500)]
     lines[7] = ""
+    lines += ["caf\u00e9 milk", "cafe\u0301 mi\u200blk", "milk"] * 10
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     found, _ = on_both(path, tmp_path, parameters={"publish": "bag"}, private_map="map")
     assert found["withheld"] == 1
+    assert found["input"]["items"] == 17 + 2
     assert read_map(tmp_path / "spark/map") == read_map(tmp_path / "local/map")
 
 
@@ -213,9 +216,7 @@ def test_sessions_give_the_same_release_and_k_counts_people(sessions, tmp_path):
     assert found["claim"]["distinct"] == "people"
     assert found["account"][-1].startswith("Merged ")
     assert read_map(tmp_path / "spark/map") == read_map(tmp_path / "local/map")
-    out, private_map = tmp_path / "spark/out", tmp_path / "spark/map"
-    held = {"original": sessions, "private_map": private_map, "taxonomy": None}
-    assert audit_release(out, **held, memory="1GB", listener=Quiet()).confirmed
+    assert is_confirmed(tmp_path / "spark/out", sessions, tmp_path / "spark/map")
 
 
 @pytest.mark.usefixtures("spark")
@@ -223,15 +224,6 @@ def test_of_single_queries_k_counts_people_too(sessions, tmp_path):
     found, _ = on_both(sessions, tmp_path, k=3, unit="query", items="terms", taxonomy="balanced:2")
     assert (found["claim"]["unit"], found["claim"]["distinct"]) == ("query", "people")
     assert 3 <= found["people_min"] < found["k_min"]
-
-
-@pytest.mark.usefixtures("spark")
-def test_sessions_counted_as_records_are_said_to_be_so(sessions, tmp_path):
-    found, _ = on_both(
-        sessions, tmp_path, k=3, unit="session:30m", items="terms", taxonomy="balanced:2", distinct="records"
-    )
-    assert found["people_min"] == 1
-    assert found["claim"]["distinct"] == "records"
 
 
 @pytest.mark.usefixtures("spark")
@@ -261,14 +253,6 @@ def test_k_sessions_of_fewer_people_are_not_enough(tmp_path):
     with pytest.raises(BadInputError, match="k must be at most 2, the number of people who have anything"):
         run_spark_job(Options(path, tmp_path / "out", 3, "flock", unit="session:30m"), Quiet())
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.usefixtures("spark")
-def test_invisible_characters_make_no_difference(tmp_path):
-    path = tmp_path / "baskets.dat"
-    path.write_text("caf\u00e9 milk\ncafe\u0301 mi\u200blk\n" * 10 + "milk\n" * 10, encoding="utf-8")
-    found, _ = on_both(path, tmp_path)
-    assert found["input"]["items"] == 2
 
 
 @pytest.mark.usefixtures("spark")
@@ -318,11 +302,16 @@ def parts_of(folder, times, sep="|", users=30):
 
 
 @pytest.mark.usefixtures("spark")
-def test_what_is_said_of_the_input_holds_on_the_cluster_too(tmp_path):
+def test_what_is_said_of_the_input_holds_and_sessions_counted_as_records_are_said_to_be_so(tmp_path):
     paths = parts_of(tmp_path / "logs", ["31-03-2006 10:00", "31-03-2006 10:31"])
-    options = {"delimiter": "pipe", "columns": "user=1,query=2,time=3", "time_format": "%d-%m-%Y %H:%M"}
-    found, _ = on_both(paths, tmp_path, items="terms", taxonomy="balanced:2", unit="session:30m", **options)
-    assert found["records_in"] == 60
+    hers = [f"her|yacht sail|31-03-2006 {hour}:00\n" for hour in range(12, 18)]
+    paths[0].write_text(paths[0].read_text(encoding="utf-8") + "".join(hers), encoding="utf-8")
+    said = {"delimiter": "pipe", "columns": "user=1,query=2,time=3", "time_format": "%d-%m-%Y %H:%M"}
+    options = {"items": "terms", "taxonomy": "balanced:2", "unit": "session:30m", "distinct": "records"}
+    found, _ = on_both(paths, tmp_path, **options, **said)
+    assert found["records_in"] == 60 + len(hers)
+    assert found["people_min"] == 1
+    assert found["claim"]["distinct"] == "records"
 
 
 @pytest.mark.usefixtures("spark")

@@ -15,11 +15,11 @@ from incrowd.core.classes import filled_rows
 from incrowd.core.history import Past
 from incrowd.core.kinds import plain_texts
 from incrowd.core.memory import Sizes, check_memory
-from incrowd.core.transactions import Transactions
+from incrowd.core.transactions import Transactions, Weeks
 from incrowd.errors import BadInputError, IncrowdError, option
 from incrowd.jobs.anonymize import counted_by, make_release
 from incrowd.jobs.clock import Clock, ProgressListener
-from incrowd.jobs.spec import IN_MEMORY, Job
+from incrowd.jobs.spec import IN_MEMORY, OF_KINDS, Job
 from incrowd.kernels.jit import is_compiled, note_compiled
 from incrowd.logs import Log, Unit, read_parts, rejects
 from incrowd.logs.input import Input
@@ -48,6 +48,7 @@ __all__ = [
 ]
 
 TINY_TIMES = 10  # mosaic refuses fewer than 20 people
+TINY_RARE = [["1"], ["2"], ["1", "3"]]  # rows that are like no other are grouped in ways of their own
 TINY_LABELS = ["all", "pair", "1", "2", "3"]
 TINY_PAST = Past([["1", "somebody"], ["2", "3"]], published=2, k=2)
 TINY_PARENTS = np.array([-1, 0, 1, 1, 0], dtype=np.int32)
@@ -271,11 +272,13 @@ def kernels_are_compiled(job: Job) -> bool:
 
 def load_kernels(job: Job) -> None:
     """Run the method on a tiny input, so that compiling or loading its kernels is not counted as its time."""
-    tiny = [["1", "2"], ["1", "2"], ["2", "2", "3"], ["3"]] * TINY_TIMES
+    tiny = [["1", "2"], ["1", "2"], ["2", "2", "3"], ["3"]] * TINY_TIMES + TINY_RARE
     people = [str(row // 2) for row in range(len(tiny))] if job.counts_people else None
     rows = Transactions.from_rows(tiny, people=people)
     if job.past is not None:
         rows = replace(rows, unit="user")
+    number = len(rows)
+    rows = replace(rows, weeks=Weeks(np.arange(number + 1), np.arange(number, dtype=np.int32) % 2, 2))
     if job.method.needs_events:
         rows = rows.with_events()
     attached = attach(rows, Taxonomy.from_parents(TINY_PARENTS, pa.array(TINY_LABELS), name="tiny"))
@@ -283,7 +286,8 @@ def load_kernels(job: Job) -> None:
     with suppress(IncrowdError):  # there may be too little of it for the method
         k = None if job.method.is_noisy else 2
         past = None if job.past is None else TINY_PAST
-        release = make_release(attached, job.method, job.setting.parameters, k=k, past=past)
+        own = {name: value for name, value in job.setting.parameters.items() if name not in OF_KINDS}
+        release = make_release(attached, job.method, job.method.read_parameters(own), k=k, past=past)
         _ = release.measures
     # Patterns are matched only where two items want the same one: here, two nodes want the root.
     measure_patterns([Pattern((1, 2), 1)], [Pattern((0,), 1)], tree, root_distance=tree.root_distance)

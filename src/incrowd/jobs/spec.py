@@ -39,6 +39,7 @@ from incrowd.text.never import NeverList, read_never
 
 __all__ = [
     "IN_MEMORY",
+    "OF_KINDS",
     "Job",
     "Options",
     "Setting",
@@ -55,6 +56,8 @@ __all__ = [
 LARGEST_SEED = 2**SEED_BITS - 1
 DEFAULT_GOAL = "words"
 DEFAULT_K = 5
+OF_KINDS = ("thresholds", "weights")
+"""Parameters that are about kinds of items: no other code runs with them."""
 IN_MEMORY = Path()
 """The input and the output of a job on data that Python has read already, and whose release it writes later."""
 
@@ -118,7 +121,8 @@ class Setting(NamedTuple):
     @property
     def kernels(self) -> str:
         """A name for what it compiles."""
-        return "-".join([self.method.name, *map(str, self.parameters.values())])
+        values = (str(value) for name, value in self.parameters.items() if name not in OF_KINDS)
+        return "-".join([self.method.name, *values])
 
 
 class Taken(NamedTuple):

@@ -26,7 +26,7 @@ import numba
 from llvmlite import binding
 from numba.core import config as numba_config
 
-__all__ = ["helper", "is_compiled", "kernel", "note_compiled"]
+__all__ = ["cache_directory", "helper", "is_compiled", "kernel", "note_compiled"]
 
 USES_KERNELS = b"incrowd.kernels.jit"
 """The import of this module, by which modules with kernels are recognised."""
@@ -35,7 +35,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def kernel(function: Function) -> Function:
     """Compile a function of arrays to machine code on first use, without the interpreter lock."""
-    directory = _cache_directory()
+    directory = cache_directory()
     config: Any = numba_config
     # Numba reads the directory while it decorates; restored at once, so that other packages keep theirs.
     before, config.CACHE_DIR = config.CACHE_DIR, str(directory or "")
@@ -53,19 +53,19 @@ def helper(function: Function) -> Function:
 
 def is_compiled(what: str) -> bool:
     """Return whether an earlier run has compiled this version's kernels for something (a method, say)."""
-    directory = _cache_directory()
+    directory = cache_directory()
     return directory is not None and (directory / f"{what}.compiled").exists()
 
 
 def note_compiled(what: str) -> None:
     """Remember that the kernels for something are compiled now."""
-    directory = _cache_directory()
+    directory = cache_directory()
     if directory is not None:
         (directory / f"{what}.compiled").touch()
 
 
 @cache
-def _cache_directory() -> Path | None:
+def cache_directory() -> Path | None:
     """Return the first directory that can hold compiled kernels safely, or None."""
     name = f"kernels-{_fingerprint()}"
     return next((path / name for path in _candidates() if _is_ours(path / name)), None)

@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
 
 from incrowd.core.activity import Activity
 from incrowd.core.classes import WITHHELD, Classes
@@ -39,23 +37,24 @@ class Collected(NamedTuple):
     classes: Classes
 
 
-def collect(
-    rows: DataFrame, published: DataFrame, taxonomy: Taxonomy, empty: Transactions, number: int
-) -> Collected | None:
+def collect(work: Work, gathered: Gathered, taxonomy: Taxonomy, empty: Transactions) -> Collected | None:
     """Return the rows and what is published of them, or None if they are too many.
 
     Parameters
     ----------
-    rows, published
-        Leaves and published nodes of each row, with their counts; a row that holds nothing is in neither.
+    work
+        The cluster, on which the steps ``rows`` and ``published`` are written down: leaves and published nodes of each row, with
+        their counts; a row that holds nothing is in neither.
+    gathered
+        Who has which items.
     taxonomy, empty
         The tree, and transactions that have its vocabulary and no rows.
-    number
-        How many rows there are, with those that hold nothing.
     """
-    if rows.agg(f.sum(f.size("leaf"))).collect()[0][0] > MOST_ENTRIES:
+    if gathered.entries > MOST_ENTRIES:
         return None
-    own, said = (frame.toArrow().combine_chunks() for frame in (rows, published.orderBy("row")))
+    number = gathered.summary["units"]
+    own = work.here("rows", ["row", "leaf", "times"]).combine_chunks()
+    said = work.here("published", ["row", "nodes", "counts"]).sort_by("row").combine_chunks()
     return Collected(_transactions(own, taxonomy, empty, number), _classes(said, number))
 
 

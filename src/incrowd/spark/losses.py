@@ -19,7 +19,7 @@ from incrowd.spark.bags import rows_of
 from incrowd.spark.warm import warmed
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["count_lengths", "sum_losses"]
+__all__ = ["compile_kernels", "count_lengths", "sum_losses"]
 
 KEPT_NAMES = ["occurrences", "weight", "lost", "exactly"]
 KEPT = ", ".join(f"{name} bigint" for name in KEPT_NAMES)
@@ -54,13 +54,14 @@ def count_lengths(rows: DataFrame, *, has_parts: bool) -> tuple[Ints64, list[tup
 def _copies(published: DataFrame) -> tuple[Ints64, Floats]:
     """Return the published nodes, ascending, and how often each is published."""
     copies = published.select(f.explode(f.arrays_zip("nodes", "counts")).alias("one"))
-    found = copies.groupBy("one.nodes").agg(f.sum("one.counts").alias("copies")).orderBy("nodes").toArrow()
+    found = copies.groupBy("one.nodes").agg(f.sum("one.counts").alias("copies")).toArrow()
+    found = found.sort_by("nodes")  # floats are added up in one order
     return np.array(found.column("nodes")), np.array(found.column("copies"), dtype=np.float64)
 
 
 def _kept(batches: Iterable[pa.RecordBatch], *, tree: Broadcast[Tree]) -> Iterator[pa.RecordBatch]:
     """Yield what is kept of the rows of a batch, in four numbers."""
-    warmed("kept", _compile)
+    warmed("kept", compile_kernels)
     for batch in batches:
         rows = rows_of(batch.column("leaf"), batch.column("times"))
         said = rows_of(batch.column("nodes"), batch.column("counts"))
@@ -69,7 +70,7 @@ def _kept(batches: Iterable[pa.RecordBatch], *, tree: Broadcast[Tree]) -> Iterat
         yield pa.record_batch([pa.array([number], pa.int64()) for number in numbers], KEPT_NAMES)
 
 
-def _compile() -> None:
+def compile_kernels() -> None:
     """Run the kernel on next to nothing."""
     zeros, level = np.zeros(1, np.int32), np.zeros((1, 1), np.int32)
     tree = Tree(zeros - 1, zeros, zeros, zeros, zeros + 1, level, np.zeros(1, np.int64))

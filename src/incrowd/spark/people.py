@@ -25,7 +25,7 @@ from incrowd.spark.warm import next_to_nothing, warmed
 from incrowd.spark.work import Work
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["WithPeople", "with_people_on_spark"]
+__all__ = ["WithPeople", "compile_kernels", "with_people_on_spark"]
 
 MERGED = "place binary, nodes array<int>, counts array<int>, is_first boolean, people bigint"
 
@@ -104,7 +104,7 @@ def _merge_part(sent: Broadcast[Measure], table: pa.Table) -> pa.Table:
     """Merge the classes of a part; return what each publishes then, whether it is the first of its merged class, and of
     how many people, at least, that is.
     """  # noqa: D205 - what a line says
-    warmed("people", _compile)
+    warmed("people", compile_kernels)
     (batch,) = table.sort_by("place").combine_chunks().to_batches()
     tree, weight, k, copies = sent.value
     shown = Generalizations(*rows_of(batch.column("nodes"), batch.column("counts")))
@@ -121,7 +121,7 @@ def _merge_part(sent: Broadcast[Measure], table: pa.Table) -> pa.Table:
     return pa.Table.from_arrays(columns, ["place", "nodes", "counts", "is_first", "people"])
 
 
-def _compile() -> None:
+def compile_kernels() -> None:
     """Run the kernels on next to nothing."""
     rows, tree = next_to_nothing()
     shown = Generalizations(rows.start, np.array([1, 1, 2, 2], np.int32), rows.times)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyspark import Broadcast, TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -70,8 +71,8 @@ class SparkRelease(RecordsPublication):
         The nodes that are published of each row, with their counts.
     distinct, notes
         What k counts, and what there is to tell of the method's work.
-    path, places
-        Where the records are written, and the `file` and `position` of each row there, once they are.
+    path, places, starts
+        Where the records are written, the `file` and `position` of each row there, and how many come before each file, once they are.
     """
 
     method: str
@@ -88,6 +89,7 @@ class SparkRelease(RecordsPublication):
     claim: Claim = field(init=False)
     path: Path = field(init=False)
     places: DataFrame = field(init=False)
+    starts: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
         self.claim = promised(self.settings, distinct=self.distinct)
@@ -129,8 +131,7 @@ class SparkRelease(RecordsPublication):
 
     @cached_property
     def _collected(self) -> Collected | None:
-        units = self.gathered.summary["units"]
-        return collect(self.rows, self.published, self.taxonomy, self.transactions, units)
+        return collect(self.work, self.gathered, self.taxonomy, self.transactions)
 
     @cached_property
     def bound(self) -> Bound | None:
@@ -188,6 +189,8 @@ class SparkRelease(RecordsPublication):
     def write_records(self, path: Path) -> Digest:
         """Write the records as parts of a directory and return them in sums."""
         self.path, self.places = path, write_records(self.work, self.spelled, self.labels, path)
+        sizes = (pq.read_metadata(part).num_rows for part in part_files(path))
+        self.starts = list(accumulate(sizes, initial=0))[:-1]
         digest = Digest()
         for part in self.map_parts(read_part, part_files(path)):
             digest.merge(part.digest)
@@ -199,10 +202,7 @@ class SparkRelease(RecordsPublication):
 
     def owners(self) -> Iterator[tuple[pa.Array, pa.Array]]:
         """Yield owners and their rows, in the order of owners; the driver holds some of them at a time."""
-        sizes = {row["file"]: row["count"] for row in self.places.groupBy("file").count().collect()}
-        files = sorted(sizes)
-        before = dict(zip(files, accumulate([0, *(sizes[file] for file in files)]), strict=False))
-        starts = self.work.spark.createDataFrame(list(before.items()), "file int, before bigint")
+        starts = self.work.spark.createDataFrame(list(enumerate(self.starts)), "file int, before bigint")
         rows = self.places.join(f.broadcast(starts), "file").join(self.gathered.units, "row").orderBy("row")
         owned = rows.select("owner", (f.col("before") + f.col("position")).alias("place")).toLocalIterator()
         while some := list(islice(owned, ROWS_AT_ONCE)):
@@ -262,13 +262,13 @@ def _cut(values: Ints32, bounds: list[int]) -> pa.Array:
 
 
 def write_records(work: Work, spelled: DataFrame, labels: Broadcast[Labels], directory: Path) -> DataFrame:
-    """Write the records, sorted, as Parquet parts of a directory; return the `file` and `position` of each `row`.
+    """Write the records, the step ``spelled``, sorted as Parquet parts of a directory; return the `file` and `position` of each `row`.
 
     Equal records are in one part, whatever their number.
     """
     directory.mkdir()
     keys = ["ranks", "counts"]
-    parts = -(-spelled.count() // ROWS_A_PART)
+    parts = -(-work.count("spelled") // ROWS_A_PART)
     ordered = spelled.repartitionByRange(parts, *keys).sortWithinPartitions(*keys, "row")
     written = ordered.mapInArrow(partial(_write_part, labels=labels, directory=str(directory)), WRITTEN)
     settled = work.settle(written, "written")
@@ -283,6 +283,8 @@ def _numbered(work: Work, written: DataFrame, directory: Path) -> DataFrame:
     numbers = [
         (int(name.removeprefix("part-").removesuffix(".parquet")), new) for new, name in enumerate(names)
     ]
+    if all(old == new for old, new in numbers):
+        return written
     for name, (_, new) in zip(names, numbers, strict=True):
         (directory / name).rename(directory / PART_NAME.format(new))
     places = work.spark.createDataFrame(numbers, "file int, number int")

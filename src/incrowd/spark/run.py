@@ -229,7 +229,7 @@ def _placed(job: Job, work: Work, clock: Clock, reading: Reading) -> Placed:
     attached = attach_items(job, items, gathered.without_rows)
     counted_by(attached.transactions, job.options.distinct)
     rows = place_rows(work, gathered, attached)
-    filled = rows.count()
+    filled = work.count("rows")
     if job.k is not None:
         found = rows.select("person").distinct().count() if job.counts_people else filled
         check_enough(job.k, found, by_people=job.counts_people)

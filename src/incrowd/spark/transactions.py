@@ -144,9 +144,11 @@ def gather(
         taken = reading.good if window is None else reading.good.where(within(window))
         events = work.settle(_events(reading, taken, unit), "queries")
         units, queries = _units(work, events), events.where(f.col("query") != "").select("key", "query")
-        counts["queries"], records = queries.count(), units.count()
-        if reading.has_times:
-            span = _settle_times(work, events, units, _until(reading, window))
+        records = work.count("units")
+        sums = (f.count_if(f.col("query") != ""), f.min("time"), f.max("time"))
+        counts["queries"], *ends = events.agg(*sums).collect()[0]
+        if reading.has_times and ends[0] is not None:
+            span = _settle_times(work, events, units, (ends[0], ends[1]), _until(reading, window))
             days = _people_by_day(events) if by_day else None
         if window is not None:
             has_clicks = bool(taken.agg(f.max("clicked")).collect()[0][0])
@@ -234,14 +236,14 @@ def _place(part: Part) -> Column:
     return f.dense_rank().over(by_user.orderBy(f.floor(day if part == "day" else (day + 3) / 7)))
 
 
-def _settle_times(work: Work, events: DataFrame, units: DataFrame, earlier: DataFrame | None) -> _Spans:
+def _settle_times(
+    work: Work, events: DataFrame, units: DataFrame, span: tuple[int, int], earlier: DataFrame | None
+) -> _Spans:
     """Write down in which weeks units were active, and on how many days people, in `earlier` where that is more than the units' events.
 
-    Return the first and the last time of both.
+    `span` is the units' first and last time; return it and that of all that was read.
     """
-    first, last = events.agg(f.min("time"), f.max("time")).collect()[0]
-    if first is None:
-        return _NO_SPANS
+    first, last = span
     week = f.floor((f.col("time") - first) / WEEK).cast("int").alias("week")
     named = units.withColumnRenamed("owner", "key")
     work.settle(events.select("key", week).distinct().join(named, "key").select("row", "week"), "weeks")

@@ -7,12 +7,14 @@ So the first process of a machine compiles all that is needed, under a lock; the
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from pyspark import TaskContext
 
 from incrowd.kernels.arrays import Rows, Tree, tree_arrays
 from incrowd.taxonomy.tree import Taxonomy
@@ -35,6 +37,8 @@ def warmed(what: str, compile_all: Callable[[], None]) -> None:
             fcntl.flock(lock, fcntl.LOCK_EX)
             compile_all()
     _DONE.add(what)
+    if TaskContext.get() is not None:
+        gc.freeze()  # PySpark collects garbage after every task: what stays anyway need not be searched each time
 
 
 def next_to_nothing() -> tuple[Rows, Tree]:

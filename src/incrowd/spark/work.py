@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,15 +42,21 @@ class Work(NamedTuple):
         ordered = rows.repartitionByRange(column).sortWithinPartitions(column)
         written = self.settle(ordered, name)
         place = f.col("_metadata.file_name").alias("_file")
-        sizes = written.select(place).groupBy("_file").count().collect()
-        before, total = [], 0
-        for size in sorted(sizes, key=lambda one: str(one["_file"])):
-            before.append((size["_file"], total))
-            total += size["count"]
+        sizes = self._sizes(name)
+        before = list(zip(sizes, accumulate(sizes.values(), initial=0), strict=False))
         starts = self.spark.createDataFrame(before or [("", 0)], "_file string, _before long")
         row = (f.col("_before") + f.col("_row")).alias(number)
         placed = written.select(column, place, f.col("_metadata.row_index").alias("_row"))
         return placed.join(f.broadcast(starts), "_file").select(column, row)
+
+    def count(self, name: str) -> int:
+        """Return how many rows a step has: its files tell it, so that the cluster need not count."""
+        return sum(self._sizes(name).values())
+
+    def _sizes(self, name: str) -> dict[str, int]:
+        """Return how many rows each file of a step has, in the order of the files."""
+        files = sorted((self.directory / name).glob("*.parquet"))
+        return {file.name: pq.read_metadata(file).num_rows for file in files}
 
     def table(self, table: pa.Table, name: str) -> DataFrame:
         """Return a table of the driver's as rows of the cluster's."""
