@@ -334,7 +334,7 @@ def test_only_people_of_enough_days_count(seed, options, aged):
             mosaic(data.transactions, data.tree, **options, aged=aged)
         return
     tiles = mosaic(data.transactions, data.tree, **options, aged=aged)
-    assert tiles.aged == aged
+    assert tiles.used["aged"] == aged
     check_promise(data, tiles, **options, aged=aged)
     if aged == 2:
         assert as_lists(mosaic(data.transactions, data.tree, **options)) == as_lists(tiles)
@@ -347,10 +347,10 @@ def test_days_are_asked_for_by_the_length_of_the_log():
         activity = Activity(np.full(30, 9, np.int32), 0, days * DAY - 1)
         return mosaic(
             replace(data.transactions, activity=activity), data.tree, k=2, confidence=1.0, **options
-        ).aged
+        ).used["aged"]
 
     assert [aged(13), aged(14), aged(14, aged=1), aged(13, aged=5)] == [1, 2, 1, 5]
-    assert mosaic(data.transactions, data.tree, k=2, aged=1).aged == 1
+    assert mosaic(data.transactions, data.tree, k=2, aged=1).used["aged"] == 1
     with pytest.raises(BadInputError, match="aged 2 needs times"):
         mosaic(data.transactions, data.tree, k=2, aged=2)
 

@@ -69,12 +69,15 @@ class Holdings(NamedTuple):
 
 def held_by_people(originals: TileOriginals, counts: Bools) -> Holdings:
     """Return who holds which tile; `counts` says of each row whether its person counts."""
-    row = list_ids(originals.start)
-    row, tile = row[counts[row]], originals.held[counts[row]]
-    person = originals.transactions.person.astype(np.int64)
+    person = originals.transactions.person
     width = int(person.max(initial=0)) + 1
-    keys, times = np.unique(tile * width + person[row], return_counts=True)
-    return Holdings(keys // width, keys % width, times.astype(np.int64))
+    held = originals.held * width  # one word for tile and person, so that one sort brings them together
+    held += np.repeat(person, np.diff(originals.start))
+    if not counts.all():
+        held = held[np.repeat(counts, np.diff(originals.start))]
+    held.sort()
+    first = np.flatnonzero(np.diff(held, prepend=-1))
+    return Holdings(held[first] // width, held[first] % width, np.diff(first, append=len(held)))
 
 
 def count_sure(tiles: Held, holdings: Holdings, confidence: float) -> int:

@@ -9,6 +9,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from incrowd.auditing.files import check_contents, check_exactly, check_text
 from incrowd.auditing.manifest import check_heading
@@ -366,9 +368,9 @@ def _check_counted(
 
 def nodes_of_tiles(tiles: Sequence[Tile], tree: Taxonomy) -> Mapping[Label, int] | None:
     """Return the node of each published label."""
-    found = {
-        label: node
-        for node, label in enumerate(zip(tree.labels.to_pylist(), tree.is_leaf.tolist(), strict=True))
-    }
     said = {label for tile in tiles for label in tile.labels}
+    texts = pa.array(sorted({text for text, _ in said}), pa.string())
+    nodes = np.flatnonzero(pc.is_in(tree.labels, value_set=texts))  # few of all that the tree has
+    labels = zip(tree.labels.take(pa.array(nodes)).to_pylist(), tree.is_leaf[nodes].tolist(), strict=True)
+    found = dict(zip(labels, nodes.tolist(), strict=True))
     return {label: found[label] for label in said} if said <= found.keys() else None

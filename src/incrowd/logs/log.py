@@ -156,7 +156,8 @@ class Log(Input):
         counts |= count_kinds(self.store)
         half = partial(_second_half, report)
         rows = compress(self.store, by_part=wanted.is_part, places=places, progress=half)
-        made = self._with_times(self._finish(rows, label, chosen, counts, bags=bags), wanted, window)
+        made = self._finish(rows, label, chosen, counts, bags=bags)
+        made = self._with_times(made, wanted, window, has_weeks="week" in more)
         if not events:
             return made
         found = collect_events(self.store, wanted, len(made), has_times=self.has_times, never=never)
@@ -167,10 +168,12 @@ class Log(Input):
         cut_events(self.store, window)
         make_units(self.store, unit, has_times=self.has_times)
 
-    def _with_times(self, made: Transactions, unit: Unit, window: Window | None) -> Transactions:
-        """Add when units were active, and whether there are clicks, where the log says so."""
+    def _with_times(
+        self, made: Transactions, unit: Unit, window: Window | None, *, has_weeks: bool
+    ) -> Transactions:
+        """Add when units were active, and whether there are clicks, where the log says so; weeks may be among the items."""
         if self.has_times:
-            weeks = weeks_of(self.store, unit, len(made))
+            weeks = None if has_weeks else weeks_of(self.store, unit, len(made))
             active = find_activity(self.store, unit, until(window))
             made = replace(made, activity=active, weeks=weeks, window=window)
         return made if self.is_baskets else replace(made, has_clicks=clicks_in(self.store))

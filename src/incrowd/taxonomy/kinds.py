@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incrowd.core.kinds import are_typed, kind_of, text_of, typed
+from incrowd.core.kinds import SEPARATOR, are_typed, plain_texts, typed, typed_texts
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Bools, Ints32
 from incrowd.taxonomy.attach import Attached
@@ -53,9 +53,10 @@ def attach_kinds(
 
 def _joined(words: Taxonomy, vocabulary: pa.Array, kinds: Sequence[str]) -> Taxonomy:
     """Return a tree with a root above the words' own and that of each kind, in pre-order."""
-    typed_items = vocabulary.filter(pa.array(are_typed(vocabulary))).to_pylist()
+    kind_of_item = _kinds_in(vocabulary, kinds)
     ladders = [
-        _Ladder(kind, [text_of(item) for item in typed_items if kind_of(item) == kind]) for kind in kinds
+        _Ladder(kind, plain_texts(vocabulary.filter(pa.array(kind_of_item == number))).to_pylist())
+        for number, kind in enumerate(kinds, 1)
     ]
     trees: list[Taxonomy | _Ladder] = [words, *ladders]
     sizes = [1, *(len(tree.parent) for tree in trees)]
@@ -71,7 +72,7 @@ def _joined(words: Taxonomy, vocabulary: pa.Array, kinds: Sequence[str]) -> Taxo
         end=np.concatenate([[sum(sizes)], *ends]).astype(np.int32),
         labels=pa.concat_arrays([root, *(tree.labels for tree in trees)]),
         items=vocabulary,
-        item_leaf=_leaves(words, vocabulary, ladders),
+        item_leaf=_leaves(words, kind_of_item, ladders),
         edge=_extended(words.edge, 1, sizes),
         made=_extended(words.made, 0, sizes),
         given_leaves=_given_leaves(words, ladders),
@@ -92,10 +93,13 @@ class _Ladder:
     """
 
     def __init__(self, kind: str, texts: Sequence[str]) -> None:
-        ways = sorted((way_up(kind, text)[::-1], text) for text in texts)
-        labels, parents, self.leaf = [ROOT], [-1], dict[str, int]()
+        # The whole way down in one text: what shares a way is together when these are sorted.
+        ways = [SEPARATOR.join((*way_up(kind, text)[::-1], text)) for text in texts]
+        order = sorted(range(len(texts)), key=ways.__getitem__)
+        labels, parents = [ROOT], [-1]
         open_: list[tuple[str, int]] = []  # the names and nodes on the way to the last item
-        for way, text in ways:
+        for place in order:
+            *way, text = ways[place].split(SEPARATOR)
             shared = next(
                 (i for i, (name, _) in enumerate(open_) if i >= len(way) or way[i] != name), len(open_)
             )
@@ -105,12 +109,13 @@ class _Ladder:
                 open_.append((name, len(labels)))
                 labels.append(name)
             parents.append(open_[-1][1] if open_ else 0)
-            self.leaf[text] = len(labels)
             labels.append(text)
         self.parent = np.array(parents, dtype=np.int32)
         self.end = _ends(self.parent)
-        self.labels = pa.array([typed(kind, label) for label in labels], pa.string())
+        self.labels = typed_texts(kind, pa.array(labels, pa.string()))
         self.is_leaf: Bools = self.end == np.arange(1, len(labels) + 1)
+        self.leaf_of_item = np.empty(len(texts), dtype=np.int32)  # leaves are in the order of the ways
+        self.leaf_of_item[order] = np.arange(len(texts), dtype=np.int32)
 
 
 def _ends(parent: Ints32) -> Ints32:
@@ -121,19 +126,23 @@ def _ends(parent: Ints32) -> Ints32:
     return end
 
 
-def _leaves(words: Taxonomy, vocabulary: pa.Array, ladders: Sequence[_Ladder]) -> Ints32:
+def _kinds_in(vocabulary: pa.Array, kinds: Sequence[str]) -> Ints32:
+    """Return the kind of each item, by its number; 0 for words."""
+    found = np.zeros(len(vocabulary), dtype=np.int32)
+    for number, kind in enumerate(kinds, 1):
+        found[np.array(pc.starts_with(vocabulary, typed(kind, "")), dtype=np.bool_)] = number
+    return found
+
+
+def _leaves(words: Taxonomy, kind_of_item: Ints32, ladders: Sequence[_Ladder]) -> Ints32:
     """Return the leaf rank of each item of the vocabulary; leaves of words come first, then those of each kind."""
-    others = are_typed(vocabulary)
-    rank = np.empty(len(vocabulary), dtype=np.int32)
+    rank = np.empty(len(kind_of_item), dtype=np.int32)
     assert words.item_leaf is not None  # noqa: S101 - the words are attached
-    rank[~others] = words.item_leaf
-    before, place = words.leaf_count, dict[str, int]()
-    for ladder in ladders:
-        leaves = before + np.cumsum(ladder.is_leaf) - 1
-        kind = ladder.labels[0].as_py().removesuffix(ROOT)
-        place |= {kind + text: int(leaves[node]) for text, node in ladder.leaf.items()}
-        before += max(int(ladder.is_leaf.sum()), 1)  # the root of a kind without items is a leaf
-    rank[others] = [place[item] for item in vocabulary.filter(pa.array(others)).to_pylist()]
+    rank[kind_of_item == 0] = words.item_leaf
+    before = words.leaf_count
+    for number, ladder in enumerate(ladders, 1):
+        rank[kind_of_item == number] = before + ladder.leaf_of_item
+        before += int(ladder.is_leaf.sum())  # the root of a kind without items is a leaf
     return rank
 
 

@@ -18,13 +18,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from incrowd.core.ragged import count_distinct, distinct, filtered_starts, list_ids, starts_of, take_lists
+from incrowd.core.ragged import count_distinct, filtered_starts, list_ids, starts_of, take_lists
 from incrowd.core.rounding import keyed_share, rounded_from
 from incrowd.core.thresholds import parse_thresholds, parse_weights, spell_thresholds, spell_weights
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Bools, Ints32, Ints64, Progress, Words64
 from incrowd.errors import BadInputError, check_least, option
+from incrowd.methods.mosaic.contents import content_words, count_holders, distinct_labels
 from incrowd.methods.mosaic.cover import Cover, Labels, People, cover_of, tiles_in_order
 from incrowd.methods.mosaic.floor import WITHHELD, floor, kinds_of
 from incrowd.methods.mosaic.join import AFTER_ROWS, join
@@ -193,7 +194,9 @@ def _units(
     node = place(unit, tree.leaves_of(data.items[at]), people=people)
     kept = node != WITHHELD
     withheld = len(node) - int(np.count_nonzero(kept))
-    unit, node = _distinct(unit[kept], node[kept], len(tree))
+    unit, node = unit[kept], node[kept]
+    left = distinct_labels(unit, node)  # two items of a unit that are published at one node are one label
+    unit, node = unit[:left], node[:left]
     label_node, label, labels = _labels(unit, node, tree, people, needs, seed)
     limit = longest or LONGEST.get(data.unit, LONGEST_PART)
     row, owner_of, unit = _split_long(order, people, unit, label, limit, seed)
@@ -217,11 +220,8 @@ def _people(data: Transactions, tree: Taxonomy, k: int, seed: int, aged: int) ->
     counts[place] = _counting(data, filled[first], aged)
     _check_many(int(np.count_nonzero(counts)), k, aged)
     owner = place[person]
-    words = np.concatenate(
-        (np.zeros(1, np.uint64), np.cumsum(_mixed(tree.leaves_of(data.items).astype(np.uint64))))
-    )
-    content = words[data.indptr[filled + 1]] - words[data.indptr[filled]]
-    order = np.lexsort((content, owner))
+    leaf_of = tree.leaves_of(np.arange(len(data.vocabulary), dtype=np.int32))
+    order = np.lexsort((content_words(data.indptr, data.items, leaf_of)[filled], owner))
     rank = np.arange(len(number), dtype=np.int32)
     return People(owner[order], counts, rank), filled[order]
 
@@ -268,13 +268,6 @@ def _digest(keyed: hashlib.blake2b, name: str) -> bytes:
     return copy.digest()
 
 
-def _distinct(unit: Ints64, node: Ints32, nodes: int) -> tuple[Ints64, Ints32]:
-    """Return the pairs once each: two items of a unit that are published at one node are one label."""
-    words: Ints64 = unit * nodes + node
-    pairs = distinct(words)
-    return pairs // nodes, (pairs % nodes).astype(np.int32)
-
-
 def _labels(
     unit: Ints64, node: Ints32, tree: Taxonomy, people: People, needs: Needs, seed: int
 ) -> tuple[Ints32, Ints32, Labels]:
@@ -301,15 +294,18 @@ def _split_long(
     lengths = np.bincount(unit, minlength=len(order))
     parts = np.maximum(1, -(-lengths // longest))
     first_part = starts_of(parts)
+    part = first_part[unit]
+    long = np.flatnonzero(parts[unit] > 1)
     # The part follows from the person and the label alone, not from the order of the input.
-    words = people.rank[people.owner[unit]].astype(np.uint64) << np.uint64(32) | label.astype(np.uint64)
-    part = first_part[unit] + (
-        _mixed(words ^ np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)) % parts[unit].astype(np.uint64)
+    words = people.rank[people.owner[unit[long]]].astype(np.uint64) << np.uint64(32) | label[long].astype(
+        np.uint64
+    )
+    part[long] += (
+        _mixed(words ^ np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)) % parts[unit[long]].astype(np.uint64)
     ).astype(np.int64)
-    again = np.argsort(part, kind="stable")
-    if (again != np.arange(len(again))).any():
-        label[:] = label[again]
-        part = part[again]
+    if len(long):  # else the parts are the units, in order
+        again = np.argsort(part, kind="stable")
+        label[:], part = label[again], part[again]
     of_part = list_ids(first_part)
     return order[of_part], people.owner[of_part], part
 
@@ -371,9 +367,8 @@ def _tiles(
 ) -> Tiles:
     """Count the people and units of every tile, withhold those that nearly everybody holds, and find each row's tiles."""
     cover = tiles_in_order(cover)
-    tiles = len(cover.first) - 1
     unit = cover.unit_of
-    people, capped = _counted(cover.tile, units.people.owner[unit], units.people.counts, tiles, how.cap)
+    people, capped = count_holders(cover, units.people.owner, units.people.counts, how.cap)
     shown = people <= NEARLY_EVERYBODY * np.count_nonzero(units.people.counts)
     _withhold_sure(shown, cover, units.people, how.confidence)
     number = np.cumsum(shown) - 1
@@ -420,17 +415,6 @@ def _withhold_sure(shown: Bools, cover: Cover, people: People, confidence: float
         gone = with_label & with_sure & shown
         shown[gone] = False
         fewer = np.union1d(fewer, cover.label[gone[tile_of]])
-
-
-def _counted(tile: Ints32, owner: Ints32, counts: Bools, tiles: int, cap: int) -> tuple[Ints64, Ints64]:
-    """Return how many different owners who count each tile has, and how many of their units, each counted at most `cap` times."""
-    tile, owner = tile[counts[owner]], owner[counts[owner]]
-    owners = np.int64(owner.max(initial=0)) + 1
-    pairs, times = np.unique(tile * owners + owner, return_counts=True)
-    of_pair = pairs // owners
-    people = np.bincount(of_pair, minlength=tiles)
-    capped = np.bincount(of_pair, weights=np.minimum(times, cap), minlength=tiles).astype(np.int64)
-    return people, capped
 
 
 def _rounded(

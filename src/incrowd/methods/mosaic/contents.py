@@ -1,0 +1,69 @@
+"""What units hold, gone through once and without copies: a log's units are its largest arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from incrowd.core.types import Bools, Ints32, Ints64, Words64
+from incrowd.kernels.jit import helper, kernel
+from incrowd.methods.mosaic.cover import Cover
+
+__all__ = ["content_words", "count_holders", "distinct_labels"]
+
+
+@kernel
+def content_words(start: Ints64, items: Ints32, leaf_of: Ints32) -> Words64:
+    """Return a word for each row that follows from the leaves of its items, in whatever order they are."""
+    words = np.zeros(len(start) - 1, np.uint64)
+    for row in range(len(words)):
+        for at in range(start[row], start[row + 1]):
+            words[row] += mixed(np.uint64(leaf_of[items[at]]))
+    return words
+
+
+@helper
+def mixed(word: np.uint64) -> np.uint64:
+    """Return a word whose bits are mixed (the finalizer of SplitMix64: Steele, Lea & Flood, OOPSLA 2014)."""
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.uint64(word ^ (word >> np.uint64(31)))
+
+
+@kernel
+def distinct_labels(unit: Ints64, node: Ints32) -> int:
+    """Sort the nodes of each unit, where units ascend, and keep each once, in place; return how many are left."""
+    left = first = 0
+    while first < len(unit):
+        stop = first
+        while stop < len(unit) and unit[stop] == unit[first]:
+            stop += 1
+        own, own_unit = node[first:stop], unit[first]
+        own.sort()
+        for at in range(len(own)):
+            if at == 0 or own[at] != own[at - 1]:
+                unit[left], node[left] = own_unit, own[at]
+                left += 1
+        first = stop
+    return left
+
+
+@kernel
+def count_holders(cover: Cover, owner: Ints32, counts: Bools, cap: int) -> tuple[Ints64, Ints64]:
+    """Return how many owners who count hold each tile, and in how many units, each owner counted at most `cap` times.
+
+    Units are sorted by owner.
+    """
+    tiles = len(cover.first) - 1
+    people, units = np.zeros(tiles, np.int64), np.zeros(tiles, np.int64)
+    last, times = np.full(tiles, -1, np.int32), np.zeros(tiles, np.int64)
+    for unit in range(len(cover.start) - 1):
+        if not counts[owner[unit]]:
+            continue
+        for at in range(cover.start[unit], cover.start[unit + 1]):
+            tile = cover.tile[at]
+            if last[tile] != owner[unit]:
+                last[tile], times[tile] = owner[unit], 0
+                people[tile] += 1
+            times[tile] += 1
+            units[tile] += times[tile] <= cap
+    return people, units
