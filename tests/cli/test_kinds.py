@@ -160,6 +160,9 @@ def test_text_forms_name_the_kind(made):
 
 def test_shown_as_people_read_it(made):
     place, _ = made
+    page = (place / "out/report.html").read_text(encoding="utf-8")
+    assert "Weekly counts of the 100 most frequent items" in page
+    assert "no times are published" not in page
     out = call("show", place / "out", "--with", "US/TX/Austin", "--top", 50).out
     assert "US/TX/Austin" in out
     assert "\x1f" not in out

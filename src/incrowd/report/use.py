@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from incrowd.report.html import share
@@ -23,7 +23,9 @@ class Purpose(NamedTuple):
     served: bool
 
 
-def purposes(use: Measures, whole_people: str, *, people_are_served: bool) -> list[Purpose]:
+def purposes(
+    use: Measures, whole_people: str, *, people_are_served: bool, kinds: Sequence[str] = ()
+) -> list[Purpose]:
     """Return what a release can be used for.
 
     Parameters
@@ -34,11 +36,13 @@ def purposes(use: Measures, whole_people: str, *, people_are_served: bool) -> li
         What there is to say about looking at whole people.
     people_are_served
         Whether that is possible at all.
+    kinds
+        The further kinds of items that are published, beside words.
     """
     return [
         Purpose("Counts", "How often does an item occur?", *_counts(use)),
         Purpose("Pairs", "Which items occur together, and how often?", *_pairs(use)),
-        Purpose("Trends", "How does an item's use change from week to week?", *_trends(use)),
+        Purpose("Trends", "How does an item's use change from week to week?", *_trends(use, "week" in kinds)),
         Purpose("Clicks", "Which addresses were chosen for a query?", *_clicks(use)),
         Purpose(
             "Whole people", "What does one person do, from first to last?", whole_people, people_are_served
@@ -61,10 +65,12 @@ def _pairs(use: Measures) -> tuple[str, bool]:
     return found if links is None else f"{found} {share(links)} of all pairs are published together.", True
 
 
-def _trends(use: Measures) -> tuple[str, bool]:
+def _trends(use: Measures, has_weeks: bool) -> tuple[str, bool]:  # noqa: FBT001 - one of two answers
     error = use.get("trend_error")
     if error is None:
         return NO_TIMES, False
+    if has_weeks:
+        return f"Weekly counts of the 100 most frequent items are off by {share(error)} on average.", True
     return (
         f"{NO_TIMES} Spread evenly over the weeks, counts of the 100 most frequent items are off by {share(error)}.",
         False,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from incrowd.release.files.telling import drawing_of, risk_of, telling_tiles
-from incrowd.release.files.tiles import Tile, TileManifest
+from incrowd.release.files.tiles import Tile, TileManifest, kinds_said
 from incrowd.report.html import page, share
 from incrowd.report.summary import summary_of
 from incrowd.report.use import purposes
@@ -26,7 +26,7 @@ def tile_page(manifest: TileManifest, tiles: Sequence[Tile]) -> str:
         "tiles.html",
         manifest=manifest,
         summary=summary_of(manifest.claim),
-        purposes=purposes(use, WHOLE_PEOPLE, people_are_served=False),
+        purposes=purposes(use, WHOLE_PEOPLE, people_are_served=False, kinds=kinds_said(manifest.parameters)),
         kept=share(manifest.use.kept_exactly),
         risk=risk_of(tiles, manifest.parameters["k"]),
         drawing=drawing_of(tiles),
