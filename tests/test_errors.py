@@ -82,7 +82,7 @@ BAD = {
     "read_baskets": [lambda p: ic.read_baskets(p / "nothing.dat")],
     "read_taxonomy": [lambda p: ic.read_taxonomy(p / "bad.csv")],
     "balanced": [lambda _: ic.balanced(TX, 1)],
-    "tables": [lambda _: ic.tables("nowhere"), lambda p: ic.tables(p)],
+    "tables": [lambda _: ic.tables("nowhere"), lambda p: ic.tables(p / "bad.csv")],
     "anonymize": [
         lambda _: ic.anonymize(LOG, k=2, window="2006"),
         lambda _: ic.anonymize(LOG, k=2, window="new"),
