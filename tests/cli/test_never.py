@@ -110,7 +110,7 @@ def test_a_release_made_without_a_list_takes_none(place, tmp_path):
 
 def test_a_word_that_slips_through_is_not_published(place, tmp_path, monkeypatch):
     """If leaving out were broken, the audit of the draft would still refuse."""
-    monkeypatch.setattr("incrowd.logs.log.lookup_of", lambda items, tree, _never: lookup_of(items, tree))
+    monkeypatch.setattr("incrowd.logs.log.lookup_of", lambda items, tree, _never, **_: lookup_of(items, tree))
     ran = anonymize(place, tmp_path / "out", "--items", "terms", "--taxonomy", "balanced:5")
     assert ran.code == 1
     assert "2 published texts hold a word that is never published" in " ".join(ran.err.split())

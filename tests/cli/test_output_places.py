@@ -334,8 +334,8 @@ def test_an_audit_that_fails_publishes_nothing(log, tmp_path):
 from incrowd.cli import main
 from incrowd.release import model, rows
 honest = rows.records_of
-def careless(classes, taxonomy):
-    made = honest(classes, taxonomy)
+def careless(*given):
+    made = honest(*given)
     made.counts[:] += 1
     return made
 model.records_of = careless

@@ -71,7 +71,18 @@ def test_a_copy_can_be_made_changed_and_used(tmp_path, log, monkeypatch):
     text = (tmp_path / "mine.toml").read_text(encoding="utf-8")
     assert profiles()["search-sharing"].read_text(encoding="utf-8") in text
     (tmp_path / "mine.toml").write_text(text.replace("k = 10", "k = 2", 1), encoding="utf-8")
-    found = call("anonymize", log, "--profile", "mine.toml", "--dry-run", "--json").json
+    found = call(
+        "anonymize",
+        log,
+        "--profile",
+        "mine.toml",
+        "--kinds",
+        "week",
+        "--set",
+        "thresholds=",
+        "--dry-run",
+        "--json",
+    ).json
     assert (found["k"], found["unit"]) == (2, "mini-session:5/600")
     assert "exists" in refused(call("init", "mine.toml", "--profile", "search-sharing"))
     assert call("init", "mine.toml", "--profile", "search-sharing", "--force").code == 0
@@ -85,7 +96,9 @@ def test_the_profile_makes_a_release_with_its_pages(tmp_path):
         for user in range(110)
     }
     log = aol_log(tmp_path / "log.tsv", rows)
-    ran = call("anonymize", log, "--out", tmp_path / "out", "--profile", "search-sharing", "--json")
+    options = ("--profile", "search-sharing", "--set", "thresholds=word=12")
+    assert "no column for the place" in refused(call("anonymize", log, "--out", tmp_path / "out", *options))
+    ran = call("anonymize", log, "--out", tmp_path / "out", *options, "--kinds", "url,week", "--json")
     assert ran.code == 0, ran.err
     assert ran.json["claim"]["k"] == 10
     assert ran.json["parameters"]["unit"] == "mini-session:5/600"

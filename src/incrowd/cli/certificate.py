@@ -8,12 +8,15 @@ from typing import Any
 import click
 
 from incrowd.cli.audit import audit
-from incrowd.cli.options import given_inputs, json_option, print_json
+from incrowd.cli.options import FILE, given_inputs, json_option, print_json
 
 __all__ = ["certificate"]
 
+OF_AUDIT = ("private_map", "previous", "previous_release", "taxonomy", "never", "memory")
+
 
 @click.command(short_help="Audit a release, and write its certificate.")
+@click.argument("directory", type=FILE)
 @click.option("--force", is_flag=True, help="Replace pages that are there (and nothing else).")
 @json_option
 def certificate(
@@ -36,7 +39,7 @@ def certificate(
     from incrowd.release.certificate import check_pages, write_pages
 
     check_pages(directory, force=force)
-    how = {name: given.pop(name) for name in ("private_map", "taxonomy", "never", "memory")}
+    how = {name: given.pop(name) for name in OF_AUDIT}
     with given_inputs(original) as paths, ProgressBars() as progress:
         result = audit_release(directory, original=paths or None, written=given, listener=progress, **how)
     if not as_json:
@@ -48,4 +51,6 @@ def certificate(
         click.echo(f"Wrote {pages.certificate} and {pages.dictionary}.")
 
 
-certificate.params[:0] = [parameter for parameter in audit.params if parameter.name != "as_json"]
+certificate.params[1:1] = [
+    parameter for parameter in audit.params if parameter.name not in ("directory", "series", "as_json")
+]

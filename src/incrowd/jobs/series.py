@@ -126,7 +126,9 @@ def _job_digest(job: Job, items: str, attached: Attached, key: bytes) -> str:
         "versions": msgspec.to_builtins(Versions.here()),
     }
     hashed.update(json.dumps(how, sort_keys=True).encode())
-    told = replace(data, account=())  # which is worded for the owner, and for one engine or the other
+    # What no tile depends on may differ: the account is worded for one engine or the other, and days are counted where a page names them.
+    activity = data.activity and data.activity._replace(people_by_day=None)
+    told = replace(data, account=(), activity=activity)
     for part in (told, tree.parent, tree.labels, tree.made):
         for piece in _pieces(part):
             hashed.update(len(piece).to_bytes(8, "big") + piece)

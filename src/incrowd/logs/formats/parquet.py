@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ from incrowd.errors import BadInputError
 from incrowd.logs.formats.rows import Rows, rows_from
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from incrowd.logs.formats.detect import Layout
     from incrowd.logs.formats.source import Source
@@ -49,10 +50,7 @@ def read_parquet(source: Source, layout: Layout, progress: Callable[[int], None]
 
 def rows_of(batch: pa.RecordBatch, names: Mapping[str, str], lines: Ints64) -> Rows:
     """Return rows with these line numbers; `names` are the columns of each role."""
-    columns = {
-        role: (_as_times if role == "time" else as_text)(batch.column(name), name)
-        for role, name in names.items()
-    }
+    columns = {role: _READERS.get(role, as_text)(batch.column(name), name) for role, name in names.items()}
 
     def text_of(rows: Ints64) -> Sequence[str]:
         return [str(row) for row in batch.take(pa.array(rows)).to_pylist()]
@@ -63,8 +61,6 @@ def rows_of(batch: pa.RecordBatch, names: Mapping[str, str], lines: Ints64) -> R
 def as_text(column: pa.Array, name: str) -> pa.StringArray:
     """Return a column as text, empty where there is none."""
     try:
-        if pa.types.is_list(column.type) and pa.types.is_string(column.type.value_type):
-            return pc.fill_null(pc.binary_join(column, " "), "")
         if pa.types.is_floating(column.type):
             return pc.fill_null(_written_out(column), "")
         texts = pc.fill_null(pc.cast(column, pa.string()), "")
@@ -98,6 +94,16 @@ def _as_times(column: pa.Array, name: str) -> pa.Int64Array | pa.StringArray:
             f"column '{name}' holds no times (it is {str(column.type).partition('[')[0].partition('<')[0]}): convert it to timestamps first"
         )
     return as_text(column, name)
+
+
+def _addresses(column: pa.Array, name: str) -> pa.StringArray:
+    """Return shown addresses with blanks between them: texts, or lists of texts."""
+    if pa.types.is_list(column.type) and pa.types.is_string(column.type.value_type):
+        return pc.fill_null(pc.binary_join(column, " "), "")
+    return as_text(column, name)
+
+
+_READERS: Mapping[str, Callable[[pa.Array, str], pa.Array]] = {"time": _as_times, "shown": _addresses}
 
 
 def _damaged(source: Source, row: int) -> BadInputError:
