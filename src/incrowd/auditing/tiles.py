@@ -192,7 +192,9 @@ def _check_numbers(tiles: Sequence[Tile], settings: Settings, result: Audit) -> 
     k, own = settings.common.k, settings.own
     assert isinstance(own, Mosaic)  # noqa: S101 - the parameters were read as such
     with result.checking(f"each tile is said to be held by at least {result.k_min:,} people"):
-        _require_people([tile.people for tile in tiles], tiles, settings, result)
+        # A number that was rounded down stands for up to four people more.
+        slack = 0 if own.counts == "exact" else ROUNDED_TO - 1
+        _require_people([tile.people for tile in tiles], tiles, settings, result, slack=slack)
     if own.counts == "exact":
         with result.checking(f"no tile counts a person more than {own.cap:,} times"):
             wrong = sum(not tile.people <= tile.units <= own.cap * tile.people for tile in tiles)
@@ -211,8 +213,10 @@ def _check_numbers(tiles: Sequence[Tile], settings: Settings, result: Audit) -> 
             result.require(wrong=bool(wrong), problem=f"{wrong:,} tiles have numbers that were not rounded")
 
 
-def _require_people(people: Sequence[int], tiles: Sequence[Tile], settings: Settings, result: Audit) -> None:
-    """Require that tiles have so many people as they need: k, or more for some kinds of labels."""
+def _require_people(
+    people: Sequence[int], tiles: Sequence[Tile], settings: Settings, result: Audit, *, slack: int = 0
+) -> None:
+    """Require that tiles have so many people as they need: k, or more for some kinds of labels, less what rounding may have taken."""
     k, own = settings.common.k, settings.own
     assert isinstance(own, Mosaic)  # noqa: S101 - the parameters were read as such
     rare = sum(number < k for number in people)
@@ -220,7 +224,7 @@ def _require_people(people: Sequence[int], tiles: Sequence[Tile], settings: Sett
     thresholds = parse_thresholds(own.thresholds)
     if thresholds:
         needs = [needed({kind_of(text) or MAIN for text, _ in tile.labels}, k, thresholds) for tile in tiles]
-        few = sum(number < need for number, need in zip(people, needs, strict=True))
+        few = sum(number + slack < need for number, need in zip(people, needs, strict=True))
         result.require(
             wrong=bool(few), problem=f"{few:,} tiles are held by fewer people than labels of their kinds need"
         )
