@@ -28,7 +28,11 @@ def test_it_runs_from_top_to_bottom(tmp_path, monkeypatch, capsys):
     assert names["again"].holds is True
     assert (tmp_path / "release/tiles.parquet").exists()
     assert "at least 5 different accounts" in capsys.readouterr().out
-    assert ["denver", "weather"] in [sorted(items) for items in names["pairs"]["items"]]
-    assert names["words"].index[0] == "denver"
+    # What is typed together most often comes first, whichever tiles it is in.
+    top = {
+        tuple(sorted(pair)) for pair in names["pairs"][["item_a", "item_b"]].head(8).itertuples(index=False)
+    }
+    assert ("cheap", "flights") in top
+    assert names["words"]["item"][0] == "denver"
     assert [run.method for run in names["comparison"].runs] == ["flock", "mosaic"]
-    assert (names["pairs"]["people"] >= 5).all()
+    assert (names["tiles"]["people"] >= 5).all()
