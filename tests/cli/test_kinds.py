@@ -189,7 +189,7 @@ def test_sessions_and_people_hold_kinds_too(log, tmp_path):
             "--out",
             tmp_path / unit[:4],
             "--kinds",
-            "url,day,month,place",
+            "url,hour,month,place",
             "--unit",
             unit,
             "--json",
@@ -218,6 +218,7 @@ def test_weights_say_what_to_keep(log, tmp_path):
     [
         (("--kinds", "weather"), "kinds must be one of url, shown"),
         (("--kinds", "url,url"), "names url twice"),
+        (("--kinds", "week,day"), "names day and week, of which each is part of the other"),
         (("--kinds", "place", "--columns", "place=Nowhere"), "no column 'Nowhere' for the place"),
         (("--kinds", "url", "--method", "flock"), "method flock takes items of one kind"),
         (("--kinds", "url", "--set", "thresholds=url=4"), "thresholds url must be at least 5"),

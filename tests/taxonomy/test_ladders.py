@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.core.kinds import KINDS, kind_of, text_of, typed
-from incrowd.taxonomy.ladders import clean_items, way_up, way_up_from_class
+from incrowd.taxonomy.ladders import clean_items, count_misspelled, way_up, way_up_from_class
 
 EXAMPLES = [
     ("url", "www.homedepot.com/floors?page=2", ("www.homedepot.com/floors", "homedepot.com")),
@@ -17,6 +17,7 @@ EXAMPLES = [
     ("url", "cs.stanford.edu", ("stanford.edu", ".edu")),
     ("url", "10.0.0.7:8080/x", ("10.0.0.7",)),
     ("url", "localhost/x", ("localhost",)),
+    ("url", "[2001:db8::1]:80/x", ("[2001:db8::1]",)),
     ("shown", "nasa.gov/moon #3", ("nasa.gov/moon", "nasa.gov", ".gov")),
     ("shown", "nasa.gov #1", ("nasa.gov", ".gov")),
     ("hour", "14:00", ("12:00-18:00",)),
@@ -66,6 +67,12 @@ def test_any_address_has_one_way_up(address, kind):
         ("place", " US > TX > Austin ", "US/TX/Austin"),
         ("place", "US//Austin", "US/Austin"),
         ("place", "*", None),
+        ("place", "US/New\u00a0 York", "US/New York"),
+        ("url", "a.com/x  y", "a.com/x y"),
+        ("url", "web.archive.org/web/2006/http://cnn.com", "web.archive.org/web/2006/http://cnn.com"),
+        ("url", "x..gov/a", "x.gov/a"),
+        ("url", "http://:80/x", None),
+        ("language", "T\u0308x", "\u1e97x"),
         ("place", "US/*/x", None),
         ("language", "EN_us", "en-us"),
         ("device", "", None),
@@ -73,6 +80,25 @@ def test_any_address_has_one_way_up(address, kind):
 )
 def test_what_means_the_same_is_written_in_one_way(kind, text, item):
     assert clean_items(kind, pa.array([text])).to_pylist() == [item]
+
+
+@pytest.mark.parametrize(
+    ("kind", "exact", "good", "bad"),
+    [
+        ("week", True, "2006-W10", ["John Smith", "2006-W77", "2006"]),
+        ("week", False, "2006", ["2006-W10"]),
+        ("day", True, "2006-02-28", ["2006-02-31", "2006-W10"]),
+        ("day", False, "2006-W10", ["2006-W10x"]),
+        ("hour", True, "23:00", ["24:00", "03:17"]),
+        ("month", False, "2006-Q4", ["2006-Q5"]),
+        ("url", True, "x.com/a", ["x.com/a#frag", "http://x.com"]),
+        ("url", False, ".gov", [""]),
+        ("place", True, "US/TX", ["*", "US//x", "a\tb"]),
+    ],
+)
+def test_what_can_be_an_item_of_a_kind(kind, exact, good, bad):
+    assert count_misspelled(kind, [good], exact=exact) == 0
+    assert count_misspelled(kind, bad, exact=exact) == len(bad)
 
 
 def test_an_item_names_its_kind():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
@@ -22,7 +22,7 @@ from incrowd.release.files.nodes import TAXONOMY_SCHEMA, TYPED_SCHEMA, sorted_ta
 from incrowd.release.files.parts import same_schema
 from incrowd.release.files.records import Label, is_canonical, write_parquet
 from incrowd.taxonomy.kinds import ALL_KINDS
-from incrowd.taxonomy.ladders import ROOT, way_up, way_up_from_class
+from incrowd.taxonomy.ladders import ROOT, count_misspelled, way_up, way_up_from_class
 from incrowd.taxonomy.matching import locate
 from incrowd.taxonomy.sources.wordnet import wordnet_tree
 
@@ -103,15 +103,18 @@ def _with_kind(row: dict[str, Any]) -> dict[str, Any]:
 def _check_ladders(tree: PublishedTree, kinds: Sequence[str], result: Audit) -> None:
     """Check that everything of another kind than words lies where its text says, and hides how many leaves it has."""
     root = next(text for (text, _), above in tree.parent.items() if above is None)
-    wrong = 0
+    wrong, spelled = 0, defaultdict[tuple[str, bool], list[str]](list)
     for (label, exact), parent in tree.parent.items():
         kind = kind_of(label)
         if kind is None:
             continue
         text = text_of(label)
         if kind not in kinds:
-            expected = None
-        elif text == ROOT and not exact:
+            wrong += 1
+            continue
+        if text != ROOT or exact:
+            spelled[kind, exact].append(text)
+        if text == ROOT and not exact:
             expected = root
         else:
             ways = way_up(kind, text) if exact else way_up_from_class(kind, text)
@@ -120,6 +123,8 @@ def _check_ladders(tree: PublishedTree, kinds: Sequence[str], result: Audit) -> 
     result.require(
         wrong=bool(wrong), problem=f"{wrong:,} labels of taxonomy.parquet are not where their texts belong"
     )
+    odd = sum(count_misspelled(kind, texts, exact=exact) for (kind, exact), texts in spelled.items())
+    result.require(wrong=bool(odd), problem=f"{odd:,} labels can be no items of their kinds")
 
 
 def _tree(rows: list[dict[str, Any]], result: Audit) -> PublishedTree:

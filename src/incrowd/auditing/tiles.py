@@ -56,6 +56,7 @@ UNITS = "about how many units there are: that takes the originals"
 ROUNDING = (
     "whether numbers were rounded as they must be: that takes the secret seed, which the private map has"
 )
+DAYS = "on which days people were active: that takes the originals"
 AGED = "; nor that only accounts count that were active on as many days as is said"
 NEARLY = 1e-9
 Measure = Callable[[Sequence[Tile]], UseFigures | None]
@@ -86,6 +87,8 @@ def audit_tiles(
             _check_release(directory, manifest, settings, tiles, result)
         if originals is None:
             result.unproven.append(HOLDERS + (AGED if manifest.claim.aged else ""))
+            if "first_day" in manifest.parameters:
+                result.unproven.append(DAYS)
             result.unchecked.append(UNITS)
         elif not result.problems:
             _check_units(manifest.counts.units_about, len(originals.transactions), result)

@@ -20,7 +20,6 @@ __all__ = [
     "KINDS",
     "MAIN",
     "SEPARATOR",
-    "TIMES",
     "Kind",
     "are_typed",
     "kind_of",
@@ -48,8 +47,6 @@ class Kind(NamedTuple):
     is_context
         Whether it says when, where or with what something was typed, and not what: then it is worth keeping with the words even if
         they do not go together more often than by chance.
-    is_open
-        Whether nobody can list all its items: then a class hides an item among any number of others.
     weight
         What it counts beside a word, unless the owner says otherwise, where tiles are joined.
     """
@@ -57,13 +54,12 @@ class Kind(NamedTuple):
     what: str
     role: str
     is_context: bool = True
-    is_open: bool = False
     weight: float = 0.5
 
 
 KINDS: Mapping[str, Kind] = {
-    "url": Kind("clicked addresses", "url", is_context=False, is_open=True, weight=1.0),
-    "shown": Kind("shown addresses with their ranks", "shown", is_context=False, is_open=True),
+    "url": Kind("clicked addresses", "url", is_context=False, weight=1.0),
+    "shown": Kind("shown addresses with their ranks", "shown", is_context=False),
     "hour": Kind("hours of the day", "time"),
     "day": Kind("days", "time"),
     "week": Kind("weeks", "time"),
@@ -72,7 +68,7 @@ KINDS: Mapping[str, Kind] = {
     "device": Kind("devices", "device"),
     "language": Kind("languages", "language"),
 }
-TIMES = tuple(name for name, kind in KINDS.items() if kind.role == "time")
+NESTED = ("day", "week", "month")
 
 
 def typed(kind: str, text: str) -> str:
@@ -125,4 +121,9 @@ def parse_kinds(said: str | Iterable[str] | None) -> tuple[str, ...]:
     twice = next((name for name in chosen if chosen.count(name) > 1), None)
     if twice is not None:
         raise BadInputError(f"{option('kinds')} names {twice} twice: name each kind once")
+    nested = [name for name in NESTED if name in chosen]
+    if len(nested) > 1:
+        raise BadInputError(
+            f"{option('kinds')} names {' and '.join(nested)}, of which each is part of the other: counts of one less those of the other would tell of few people; name one"
+        )
     return tuple(name for name in KINDS if name in chosen)

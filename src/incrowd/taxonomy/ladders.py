@@ -7,7 +7,7 @@ An address lies below its page without parameters, its site and, where that says
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from incrowd.core.clean import clean_texts
 from incrowd.core.kinds import KINDS
 
-__all__ = ["ROOT", "clean_items", "way_up", "way_up_from_class"]
+__all__ = ["ROOT", "clean_items", "count_misspelled", "way_up", "way_up_from_class"]
 
 ROOT = "*"
 """What stands at the top of each kind: anything of it. It is never published."""
@@ -46,7 +46,20 @@ _ANYTHING = frozenset({".biz", ".com", ".info", ".net"})  # endings that say not
 _COUNTRY = 2  # letters of the ending
 _PARTS_OF_DAY = 6  # hours
 _RANK = re.compile(r"(.*) #([0-9]{1,4})")
-_NUMBERS = re.compile(r"[0-9.:\[\]]+")
+_NUMBERS = re.compile(r"[0-9.]+|\[.*")
+_PORT = re.compile(r":[^\]]*$")
+_SPELLED = {
+    "hour": re.compile(r"([01]\d|2[0-3]):00", re.ASCII),
+    "day": re.compile(r"\d{4}-\d\d-\d\d", re.ASCII),
+    "week": re.compile(r"\d{4}-W(0[1-9]|[1-4]\d|5[0-3])", re.ASCII),
+    "month": re.compile(r"\d{4}-(0[1-9]|1[0-2])", re.ASCII),
+}
+_CLASSES = {
+    "hour": re.compile(r"(00:00-06|06:00-12|12:00-18|18:00-24):00"),
+    "day": re.compile(rf"{_SPELLED['week'].pattern}|\d{{4}}", re.ASCII),
+    "week": re.compile(r"\d{4}", re.ASCII),
+    "month": re.compile(r"\d{4}(-Q[1-4])?", re.ASCII),
+}
 
 
 def way_up(kind: str, text: str) -> tuple[str, ...]:
@@ -80,9 +93,29 @@ def way_up_from_class(kind: str, text: str) -> tuple[str, ...]:
     return way_up(kind, text)
 
 
+def count_misspelled(kind: str, texts: Sequence[str], *, exact: bool) -> int:
+    """Count the texts that can be no items of a kind, or no classes above one, as this program writes them."""
+    pattern = (_SPELLED if exact else _CLASSES).get(kind)
+    if pattern is not None:
+        is_day = kind == "day" and exact
+        return sum(not pattern.fullmatch(text) or (is_day and not _is_day(text)) for text in texts)
+    endings = kind in ("url", "shown") and not exact
+    rest = pa.array([text for text in texts if not (endings and text.startswith("."))], pa.string())
+    same = pc.fill_null(pc.equal(clean_items(kind, rest), rest), fill_value=False)
+    return len(rest) - int(pc.sum(same).as_py() or 0)
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _above_address(text: str) -> tuple[str, ...]:
     page = text.partition("?")[0]
-    site = _site_of(page.partition("/")[0].partition(":")[0])
+    site = _site_of(_PORT.sub("", page.partition("/")[0]))
     ending = "" if _NUMBERS.fullmatch(site) else "".join(site.partition(".")[1:])
     kind = (ending,) if ending and ending not in _ANYTHING else ()
     return (*((page,) if page not in (text, site) else ()), site, *kind)
@@ -154,7 +187,11 @@ def clean_items(kind: str, texts: pa.Array) -> pa.Array:
     Addresses lose scheme, fragment, a closing slash and the case of the host; places and devices may be written with `/`, `>`, `|` or `,`
     between their parts, the largest first.
     """
-    return _CLEANERS.get(kind, _as_they_are)(clean_texts(texts))
+    cleaned = _CLEANERS.get(kind, _as_they_are)(clean_texts(texts))
+    # Small letters may take more code points than large ones, and blanks of any number look alike.
+    return _filled(
+        clean_texts(pc.utf8_trim_whitespace(pc.replace_substring_regex(cleaned, r"[\s\p{Z}]+", " ")))
+    )
 
 
 def _addresses(texts: pa.Array) -> pa.Array:
@@ -164,9 +201,9 @@ def _addresses(texts: pa.Array) -> pa.Array:
     host = pc.utf8_lower(pc.struct_field(pc.extract_regex(bare, r"^(?P<host>[^/?]*)"), "host"))
     rest = pc.struct_field(pc.extract_regex(bare, r"(?s)^[^/?]*(?P<rest>.*)$"), "rest")
     rest = pc.replace_substring_regex(rest, r"/+$", "")
-    host = pc.replace_substring_regex(host, r"\.+$", "")
+    host = pc.utf8_trim(pc.replace_substring_regex(host, r"\.{2,}", "."), ".")
     whole = pc.binary_join_element_wise(host, rest, "")
-    return _filled(pc.if_else(pc.equal(host, ""), None, whole))
+    return pc.if_else(pc.match_substring_regex(host, r"^(:|$)"), None, whole)  # no host at all
 
 
 def _ranked(texts: pa.Array) -> pa.Array:
@@ -177,22 +214,24 @@ def _ranked(texts: pa.Array) -> pa.Array:
 
 
 def _paths(texts: pa.Array) -> pa.Array:
-    one = pc.replace_substring_regex(texts, r"\s*[/>|,]+\s*", "/")
-    return _filled(pc.utf8_trim(pc.utf8_trim_whitespace(one), "/"))
+    one = pc.replace_substring_regex(texts, r"[\s\p{Z}]*[/>|,]+[\s\p{Z}]*", "/")
+    path = pc.utf8_trim(pc.utf8_trim_whitespace(one), "/")
+    return pc.if_else(
+        pc.match_substring_regex(path, r"(^|/)\*?(/|$)"), None, path
+    )  # a part that is the root's name, or none
 
 
 def _languages(texts: pa.Array) -> pa.Array:
-    return _filled(pc.replace_substring(pc.utf8_lower(pc.utf8_trim_whitespace(texts)), "_", "-"))
+    return pc.replace_substring(pc.utf8_lower(pc.utf8_trim_whitespace(texts)), "_", "-")
 
 
 def _as_they_are(texts: pa.Array) -> pa.Array:
-    return _filled(texts)
+    return texts
 
 
 def _filled(texts: pa.Array) -> pa.Array:
     """Return texts with null for those that say nothing, or would look like the root of their kind."""
-    nothing = pc.or_(pc.equal(texts, ""), pc.match_substring_regex(texts, r"(^|/)\*?(/|$)"))
-    return pc.if_else(nothing, None, texts) if pc.any(nothing).as_py() else texts
+    return pc.if_else(pc.is_in(texts, value_set=pa.array(["", ROOT])), None, texts)
 
 
 _CLEANERS: Mapping[str, Callable[[pa.Array], pa.Array]] = {

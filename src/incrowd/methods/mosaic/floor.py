@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from incrowd.core.kinds import KINDS
 from incrowd.core.ragged import distinct
 from incrowd.core.types import Bools, Ints32, Ints64
 from incrowd.kernels.jit import kernel
@@ -98,10 +97,7 @@ def _may_be_published(tree: Taxonomy, coarsest: float) -> Bools:
 
 
 def _hides_enough(placed: Ints32, tree: Taxonomy, k: int) -> Bools:
-    """Tell of each occurrence whether its label covers at least k leaves that have no label below of their own.
-
-    Classes of kinds whose items nobody can list hide an item among any number of others.
-    """
+    """Tell of each occurrence whether its label covers at least k leaves that have no label below of their own."""
     labels = distinct(placed[placed != WITHHELD])
     hidden = (tree.last_leaf - tree.first_leaf)[labels].astype(np.int64)
     above: list[int] = []
@@ -112,17 +108,8 @@ def _hides_enough(placed: Ints32, tree: Taxonomy, k: int) -> Bools:
             hidden[above[-1]] -= tree.last_leaf[label] - tree.first_leaf[label]
         above.append(i)
     fine = np.zeros(len(tree) + 1, dtype=np.bool_)
-    fine[labels[tree.is_leaf[labels] | (hidden >= k) | _are_open(tree)[labels]]] = True
+    fine[labels[tree.is_leaf[labels] | (hidden >= k)]] = True
     return fine[placed]
-
-
-def _are_open(tree: Taxonomy) -> Bools:
-    """Tell which nodes are of a kind whose items nobody can list."""
-    if tree.kind is None:
-        return np.zeros(len(tree), dtype=np.bool_)
-    is_open = np.array([False, *(KINDS[kind].is_open for kind in tree.kinds), False])
-    found: Bools = is_open[tree.kind]
-    return found
 
 
 @kernel
