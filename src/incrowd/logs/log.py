@@ -130,10 +130,8 @@ class Log(Input):
             Whether to keep every query event too, which takes memory; whether to note where in a query each word of a row stands first.
         kinds, never
             Further kinds of items that a row shall have, as ``"url,week,place"``; and words that are left out, with every query that holds one.
-        window
-            Take only its events. On how many days a person was active counts everything before its end.
-        progress
-            Called with (steps done, steps in all) now and then.
+        window, progress
+            Take only its events (days of activity count everything before its end); and what is called with (steps done, steps in all).
 
         Returns
         -------
