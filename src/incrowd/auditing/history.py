@@ -67,19 +67,19 @@ def _check_groups(record_of_row: Sequence[int], chain: Chain, result: Audit) -> 
             rare = sum(number < least for number in numbers)
             result.require(wrong=bool(rare), problem=f"{rare:,} groups {kind} have fewer than {least}")
         result.require(
-            wrong=not _is_told(ways, chain.following, least),
+            wrong=not _is_noted(ways, chain.following, least),
             problem="the private map does not say who is alike in all releases, so that none can follow",
         )
 
 
-def _is_told(ways: Mapping[str, tuple[int, int]], told: Past, least: int) -> bool:
+def _is_noted(ways: Mapping[str, tuple[int, int]], noted: Past, least: int) -> bool:
     """Tell whether a map's groups are just the people who are alike, and those in the release come first."""
-    if told.group_of.keys() != ways.keys() or told.k != least:
+    if noted.group_of.keys() != ways.keys() or noted.k != least:
         return False
-    pairs = {(told.group_of[person], way) for person, way in ways.items()}
-    if not len(pairs) == len(told.groups) == len(set(ways.values())):
+    pairs = {(noted.group_of[person], way) for person, way in ways.items()}
+    if not len(pairs) == len(noted.groups) == len(set(ways.values())):
         return False
-    return all((group < told.published) == (record != OUT) for group, (_, record) in pairs)
+    return all((group < noted.published) == (record != OUT) for group, (_, record) in pairs)
 
 
 def check_present(record_of_row: Sequence[int], rows: Sequence[int], result: Audit) -> None:

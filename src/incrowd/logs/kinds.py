@@ -16,7 +16,7 @@ from incrowd.core.ragged import list_ids
 from incrowd.core.types import Ints32, Ints64
 from incrowd.errors import BadInputError, option
 from incrowd.logs.tokens import one_word_each
-from incrowd.logs.units import VISITS_BY_UNIT
+from incrowd.logs.units import EVENTS_BY_USER, VISITS_BY_UNIT
 from incrowd.taxonomy.ladders import clean_items
 from incrowd.text.words import TYPED
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["add_kinds", "check_kinds", "items_of", "lookup_with_kinds", "moment_seconds", "roles_of"]
 
-_BY_USER = 'events JOIN units ON events."user" = units.owner'
 # A query's clicks have its person and time, and one person may send two queries in one second.
 _BY_PART = f"""
     (SELECT * FROM events JOIN people USING ("user")) AS events
@@ -74,12 +73,12 @@ def _items(store: Store, unit: Unit, kind: str, columns: Sequence[str]) -> Itera
     """Yield units and items of a kind, as they stand in the log."""
     role = KINDS[kind].role
     if role == "time":
-        rows = VISITS_BY_UNIT if unit.is_part else _BY_USER
+        rows = VISITS_BY_UNIT if unit.is_part else EVENTS_BY_USER
         sql = _MOMENTS.format(seconds=moment_seconds(kind), units=rows)
     else:
         wanted = [role, *(("rank",) if kind == "shown" and "rank" in columns else ())]
         sql = _DISTINCT.format(
-            columns=", ".join(wanted), units=_BY_PART if unit.is_part else _BY_USER, role=role
+            columns=", ".join(wanted), units=_BY_PART if unit.is_part else EVENTS_BY_USER, role=role
         )
     for batch in store.batches(sql):
         units = np.array(batch.column("unit"), np.int32)

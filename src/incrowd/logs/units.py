@@ -19,7 +19,16 @@ if TYPE_CHECKING:
 
     from incrowd.logs.store import Store
 
-__all__ = ["VISITS_BY_UNIT", "Part", "Unit", "find_activity", "make_units", "parse_unit", "queries_by_unit"]
+__all__ = [
+    "EVENTS_BY_USER",
+    "VISITS_BY_UNIT",
+    "Part",
+    "Unit",
+    "find_activity",
+    "make_units",
+    "parse_unit",
+    "queries_by_unit",
+]
 
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 _LONGEST_GAP = 3650 * 86_400
@@ -84,6 +93,8 @@ _PARTS = """
 """
 VISITS_BY_UNIT = "(SELECT (first_unit + visit - 1)::INTEGER AS unit, person, time, query FROM visits JOIN first_units USING (person))"
 """Every visit with its unit, as a table in a query."""
+EVENTS_BY_USER = 'events JOIN units ON events."user" = units.owner'
+"""Every event with its unit, where units are users, as a table in a query."""
 _QUERIES_BY_PART = f"SELECT unit, query FROM {VISITS_BY_UNIT} WHERE query <> ''"  # noqa: S608 (a constant)
 
 _DAYS = """

@@ -8,7 +8,7 @@ import numpy as np
 
 from incrowd.core.activity import DAY
 from incrowd.core.transactions import Weeks
-from incrowd.logs.units import VISITS_BY_UNIT
+from incrowd.logs.units import EVENTS_BY_USER, VISITS_BY_UNIT
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,7 +21,6 @@ __all__ = ["WEEK", "clicks_in", "in_rows", "weeks_between", "weeks_of"]
 WEEK = 7 * DAY
 LEAST_DAYS, MOST_DAYS = 14, 36_525  # where a log seems to span a century, its times are not to be believed
 
-_BY_USER = 'events JOIN units ON events."user" = units.owner'
 _WEEKS = """
     SELECT DISTINCT unit, ((time - {first}) // {week})::INTEGER AS week FROM {units}
 """
@@ -36,7 +35,7 @@ def weeks_of(store: Store, unit: Unit, units: int) -> Weeks | None:
     number = weeks_between(first, last)
     if number is None:
         return None
-    rows = VISITS_BY_UNIT if unit.is_part else _BY_USER
+    rows = VISITS_BY_UNIT if unit.is_part else EVENTS_BY_USER
     found = store.table(_WEEKS.format(first=first, week=WEEK, units=rows))
     return in_rows(found.column("unit"), found.column("week"), units, number)
 
