@@ -1,0 +1,84 @@
+"""Linkability: whether two things that are known of a person are told to be of one, or are found in a release."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from incrowd.core.ragged import list_ids, take_lists
+from incrowd.core.types import Ints64
+from incrowd.risk.attacked import Attacked, Outsiders, Setting, nobody
+from incrowd.risk.matching import in_parts, linked_halves, links
+from incrowd.risk.people import Drawn, Lists, draw_known
+from incrowd.risk.rates import Figure, Rate
+
+__all__ = ["ECCENTRICITY", "HALF", "found_again", "halves"]
+
+HALF = 3
+"""Items in each half of what is known."""
+ECCENTRICITY = 1.5
+CODE, CODE_AGAIN = 4, 5
+
+
+def halves(attacked: Attacked, setting: Setting, control: Outsiders | None = None) -> Figure:
+    """Link two halves of what is known of a person, three items each.
+
+    They are linked if a published set is among those that match best for both (as Anonymeter measures linkability: Giomi et al.,
+    PoPETs 2023). Of raw data the control is the same without the person's own row.
+    """
+    drawn = draw_known(attacked.people, 2 * HALF, setting.most, setting.dice(CODE))
+    inside = Rate(_linked(attacked, drawn, own=True), len(drawn))
+    if attacked.is_raw:
+        return Figure(inside, Rate(_linked(attacked, drawn, own=False), len(drawn)))
+    if control is None:
+        return Figure(inside)
+    others = draw_known(attacked.people, 2 * HALF, setting.most, setting.dice(CODE), among=control.are_out)
+    return Figure(inside, Rate(_linked(control.attacked, others, own=True), len(others)))
+
+
+def _linked(attacked: Attacked, drawn: Drawn, *, own: bool) -> float:
+    """Count the people whose halves are linked; without their own row of raw data where it shall not count."""
+    skip = nobody(len(drawn)) if own else drawn.person
+    parts = in_parts(
+        lambda first, stop: linked_halves(attacked.index, drawn.known[first:stop], skip[first:stop]),
+        len(drawn),
+    )
+    return float(sum(np.count_nonzero(part) for part in parts))
+
+
+def found_again(attacked: Attacked, profiles: Lists, setting: Setting) -> Figure:
+    """Look for people in what is published by what is known of them from another time.
+
+    A link that is accepted and right counts as 1 / the people who hold the set that was found. The control exchanges profiles among people:
+    it is how often a link is right by chance.
+    """
+    person = np.flatnonzero(np.diff(profiles.start) > 0)
+    dice = setting.dice(CODE_AGAIN)
+    if len(person) > setting.most:
+        person = np.sort(dice.choice(person, setting.most, replace=False))
+    best = _best_links(attacked, profiles, person)
+    exchanged = np.roll(person, 1)
+    return Figure(
+        Rate(_found(attacked, best, person), len(person)),
+        Rate(_found(attacked, best, exchanged), len(person)),
+    )
+
+
+def _best_links(attacked: Attacked, profiles: Lists, person: Ints64) -> Ints64:
+    """Return the set that is linked to each of some people's profiles, -1 for none."""
+    start, at = take_lists(profiles.start, person)
+    leaf = profiles.value[at]
+    parts = in_parts(
+        lambda first, stop: links(attacked.index, start[first : stop + 1], leaf, ECCENTRICITY).best,
+        len(person),
+    )
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+
+def _found(attacked: Attacked, best: Ints64, person: Ints64) -> float:
+    """Count the people whose own set was found, each as much as they are of those who hold it."""
+    seen = attacked.seen
+    width = max(len(seen), 1)
+    held = list_ids(seen.held.start) * width + seen.held.value
+    wanted = person * width + best
+    right = (best >= 0) & np.isin(wanted, held)
+    return float((1 / seen.people[best[right]]).sum())
