@@ -11,7 +11,7 @@ from rich.text import Text
 from incrowd.report.console import plain_console
 from incrowd.report.html import share
 from incrowd.report.visible import visible
-from incrowd.risk.result import QUESTIONS, each_figure
+from incrowd.risk.result import QUESTIONS, attack_named, each_figure
 from incrowd.risk.shown import (
     LOWER_BOUND,
     NAMES,
@@ -34,17 +34,17 @@ __all__ = ["show_risk"]
 STYLES = {"green": "bold green", "amber": "bold yellow", "red": "bold red", None: "dim"}
 KNOWN = (10,)
 SHORT = {
-    "unicity": "singled out by random items",
-    "unicity_rarest": "singled out by rarest items",
-    "unicity_recent": "singled out by latest items",
-    "reidentified": "found by a guess",
+    "unicity": "singled out by {} random items",
+    "unicity_rarest": "singled out by {} rarest items",
+    "unicity_recent": "singled out by {} latest items",
+    "reidentified": "found by a guess with {} items",
     "at_risk": "share it with fewer than k",
     "marketer": "found if all are linked",
     "halves": "two halves are linked",
     "found_again": "found by another time",
     "two_releases": "below k in two releases",
-    "one_more_item": "one more item guessed",
-    "sensitive_item": "sensitive item guessed",
+    "one_more_item": "one more guessed with {} items",
+    "sensitive_item": "sensitive guessed with {} items",
     "proven_items": "unprinted item is proven",
     "few_leaves": "class hides too few items",
     "alone": "alone with planted accounts",
@@ -67,7 +67,7 @@ def show_risk(risk: Risk) -> None:
         console.print()
     console.print(_attacks_table(risk))
     for name, sides, why in skipped_of(risk):
-        console.print(f"Not run ({sides}): {SHORT[name]}: {visible(why)}", style="dim")
+        console.print(f"Not run ({sides}): {attack_named(name).title}: {visible(why)}", style="dim")
     console.print(f"{LOWER_BOUND} {PRIVATE}", style="yellow")
 
 
@@ -121,8 +121,7 @@ def _attacks_table(risk: Risk) -> Table:
 
 
 def _cells(row: AttackRow, last: str) -> Iterator[Text]:
-    known = f", {row.known} known" if row.known else ""
-    yield Text(f" {SHORT[row.attack.name]}{known}")
+    yield Text(f" {SHORT[row.attack.name].format(row.known)}")
     for figure in row.sides.values():
         yield Text(_found(figure))
     figure = row.sides[last]
