@@ -7,7 +7,7 @@ from typing import Any
 
 from incrowd.report.html import share
 
-__all__ = ["COLUMNS", "cell", "columns_of", "flat"]
+__all__ = ["COLUMNS", "HIGHEST_RISK", "RISKS", "cell", "columns_of", "flat", "highest_risk"]
 
 Run = Mapping[str, Any]
 
@@ -35,11 +35,20 @@ COLUMNS = {
     "k_min": "smallest",
     "people_min": "people",
     "withheld": "withheld",
+    "risk_singling_out": "singled out",
+    "risk_linkability": "linked",
+    "risk_inference": "inferred",
     "seconds": "seconds",
     "peak_mb": "peak MB",
 }
+RISKS = {
+    "risk_singling_out": "singling out",
+    "risk_linkability": "linkability",
+    "risk_inference": "inference",
+}
+HIGHEST_RISK = "risk"
 USE = tuple(name for name in COLUMNS if name.startswith("use_"))
-SHARES = (*USE, "ggd_norm", "ncp", "ic_norm", "kept_exactly", "blm", "recall")
+SHARES = (*USE, "ggd_norm", "ncp", "ic_norm", "kept_exactly", "blm", "recall", *RISKS)
 WHOLE = ("groups", "k_min", "people_min", "withheld", "peak_mb")
 DECIMALS = {"sdist": 2, "information_loss": 1, "linkage": 1, "avg_length": 2, "avg_level": 2, "seconds": 3}
 
@@ -48,6 +57,11 @@ def flat(run: Run) -> dict[str, Any]:
     """Return a run with its measures of use beside the others, as ``use_...``; None where it has none."""
     use = run["use"] or {}
     return {**run, **{name: use.get(name.removeprefix("use_")) for name in USE}}
+
+
+def highest_risk(run: Run) -> float | None:
+    """Return the highest risk of a run; None where it was not attacked."""
+    return max((run[name] for name in RISKS if run[name] is not None), default=None)
 
 
 def columns_of(runs: Sequence[Run]) -> dict[str, str]:
