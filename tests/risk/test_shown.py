@@ -82,6 +82,8 @@ def test_the_terminal_shows_lights_in_words_and_each_attack_on_one_line(capsys, 
     assert "Inference red 44.3% (37.3% to 50.5%) green? 2.5% (0.0% to 8.6%)" in lines
     assert "known items 1 2 3 4 5 6 7 8 9 10" in lines
     assert "two halves are linked 71.0% 33.0% 25.0% 10.7% (3.2% to 17.5%)" in lines
+    assert any(line.startswith("one more guessed with 3 items 42.0% 22.0%") for line in lines), "the light's"
+    assert not any("9 rarest" in line for line in lines), "only the light before"
     assert "unprinted item is proven - 5.0% - 5.0% (4.8% to 5.2%)" in lines
     assert any(line.startswith("Not run (before and after): have a sensitive item") for line in lines)
     assert any(line.startswith("A low figure is a lower bound") for line in lines)
