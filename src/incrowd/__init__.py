@@ -18,6 +18,7 @@ The verbs:
     anonymize   data -> Release or TileRelease    (goal="words", "queries" or "people"; or method=...)
     audit       the directory of a release -> Audit    (audit_series: all releases of a series -> SeriesAudit)
     compare     data, methods=[...], k=[...] -> Comparison: a table, a page of charts
+    risk        data, or a release and its data -> Risk: what attackers get, before and after
     tables      the directory of a release -> Tables: items, pairs, trends, for analysts
     generalize  a query, a table of people -> Decision: what may be sent in its place
 
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from incrowd.generalizer.simple import generalize
     from incrowd.jobs.compare import Comparison
     from incrowd.jobs.library import anonymize, compare
+    from incrowd.jobs.risk_library import risk
     from incrowd.jobs.series_audit import audit_series
     from incrowd.logs import Log, read_baskets, read_log
     from incrowd.logs.frames import read
@@ -86,6 +88,7 @@ if TYPE_CHECKING:
         "read_baskets",
         "read_log",
         "read_taxonomy",
+        "risk",
         "tables",
         "wordnet",
     ]
@@ -116,6 +119,7 @@ _HOME = {
     "read_baskets": "logs",
     "read_log": "logs",
     "read_taxonomy": "taxonomy",
+    "risk": "jobs.risk_library",
     "tables": "release.tables.made",
     "wordnet": "taxonomy",
 }

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
-from types import ModuleType
 
 import pytest
 
 import incrowd as ic
 from cli.helpers import call
 from incrowd.errors import BadInputError
+from incrowd.jobs import compare as comparison
 from incrowd.release.tiles import TileRelease
 from incrowd.risk.rates import Figure, Rate
 from incrowd.risk.result import Side
@@ -41,9 +40,7 @@ def attacks(monkeypatch):
         assert len(attached.transactions) == len(release.transactions)
         return Side(found | ({"one_more_item": {1: Figure(Rate(1, 10))}} if tiles else {}))
 
-    module = ModuleType("incrowd.jobs.risk")
-    module.risk_of = risk_of
-    monkeypatch.setitem(sys.modules, "incrowd.jobs.risk", module)
+    monkeypatch.setattr(comparison, "risk_of", risk_of)
     return seen
 
 
@@ -103,10 +100,20 @@ def test_what_cannot_be_attacked_is_measured_all_the_same_and_says_why(baskets, 
 
 def test_python_has_it_too(attacks):
     data = ic.Transactions.from_rows([["milk", "bread"]] * 5 + [["beer", "milk"]] * 4)
-    comparison = ic.compare(data, ic.balanced(data, 2), methods=["flock"], k=[2, 3], risk=True)
-    assert [run.risk_singling_out for run in comparison.runs] == [0.5, 0.3333]
-    assert comparison.table()["risk_singling_out"].to_pylist() == [0.5, 0.3333]
-    assert "risk: singled out" in comparison._repr_html_()
+    compared = ic.compare(data, ic.balanced(data, 2), methods=["flock"], k=[2, 3], risk=True)
+    assert [run.risk_singling_out for run in compared.runs] == [0.5, 0.3333]
+    assert compared.table()["risk_singling_out"].to_pylist() == [0.5, 0.3333]
+    assert "risk: singled out" in compared._repr_html_()
     assert len(attacks) == 2
     ic.compare(data, ic.balanced(data, 2), methods=["flock"], k=[2])
     assert len(attacks) == 2
+
+
+def test_real_attacks_find_that_what_protects_nothing_is_risky(baskets, tmp_path):
+    rows = [f"a{i} b{i % 20} c{i % 7} d{i % 3}" for i in range(60)]
+    baskets.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    ran = compare(baskets, tmp_path / "out", "--risk", "--json", methods="suppress,flock")
+    assert ran.code == 0, ran.err
+    risks = {(run["method"], run["k"]): run["risk_singling_out"] for run in ran.json["runs"]}
+    assert risks["suppress", 3] is not None
+    assert risks["flock", 3] < 0.1

@@ -8,7 +8,8 @@ import re
 import pytest
 
 from browser import drawn_charts, opened
-from incrowd.risk.page import is_risk_page, risk_page
+from incrowd.jobs.risk import is_risk_page
+from incrowd.risk.page import risk_page
 from incrowd.risk.result import ATTACKS, Limits, Side, attack_named
 from risk.made_up import KNOWN, after_side, before_side, figure, risk_of_shop
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from incrowd.cli.risk_view import SHORT, show_risk
@@ -68,9 +70,9 @@ def test_every_attack_has_short_words_and_every_group_a_name():
     assert max(len(words.format(10)) for words in SHORT.values()) <= 31
 
 
-def printed(capsys, monkeypatch, risk):
+def printed(capsys, monkeypatch, risk, *out):
     monkeypatch.setenv("COLUMNS", "80")
-    show_risk(risk)
+    show_risk(risk, *out)
     return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -92,6 +94,7 @@ def test_the_terminal_shows_lights_in_words_and_each_attack_on_one_line(capsys, 
 def test_the_terminal_shows_raw_data_alone(capsys, monkeypatch):
     lines = printed(capsys, monkeypatch, risk_of_shop(released=False))
     assert "shop<1>.dat: 77,512 people, no release, k = 5." in lines
+    assert printed(capsys, monkeypatch, risk_of_shop(), Path("risk.html"))[-1] == "Page: risk.html"
     assert "two halves are linked 71.0% 20.0% 63.7% (58.8% to 68.2%)" in lines
     empty = printed(capsys, monkeypatch, risk_of_shop(released=False, before=Side({})))
     assert "Singling out not measured" in empty

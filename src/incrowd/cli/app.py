@@ -18,6 +18,7 @@ from click.shell_completion import shell_complete
 from incrowd.cli import commands
 from incrowd.cli.certificate import certificate
 from incrowd.cli.init import init
+from incrowd.cli.risk import risk
 from incrowd.errors import IncrowdError, nearest, options_as_flags
 
 __all__ = ["cli", "main"]
@@ -57,7 +58,7 @@ def cli() -> None:
     """  # noqa: D301 - click needs this character
 
 
-for command in (*commands.ALL, certificate, init):
+for command in (*commands.ALL, risk, certificate, init):
     cli.add_command(command)
 taxonomy = Commands("taxonomy", help="Look at a taxonomy: its shape and its problems.")
 for command in commands.TAXONOMY:

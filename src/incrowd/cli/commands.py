@@ -96,6 +96,17 @@ DEMO_USERS = 2_000
     is_flag=True,
     help="Write two pages beside the release once it is audited: OUT.certificate.html to print, and OUT.dictionary.html.",
 )
+@click.option(
+    "--attack",
+    is_flag=True,
+    help="Attack what was written before it is given its name, as 'incrowd risk' does; it takes about as long again as the method.",
+)
+@click.option(
+    "--max-risk",
+    metavar="QUESTION=SHARE,..",
+    type=COMMA_TEXT,
+    help="Attack it, and publish nothing if the risk is higher: singling_out, linkability, inference, as singling_out=0.01.",
+)
 @click.option("--force", is_flag=True, help="Replace an existing release (and nothing else).")
 @click.option("--keep-rejected", is_flag=True, help="Keep the text of rejected lines in rejects.jsonl.")
 @click.option(

@@ -27,6 +27,7 @@ TITLES = {
     "load": "Loading kernels",
     "anonymize": "Grouping records",
     "measure": "Measuring losses",
+    "attack": "Running attacks",
     "write": "Writing the release",
     "audit": "Auditing the written files",
 }

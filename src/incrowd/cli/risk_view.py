@@ -26,6 +26,8 @@ from incrowd.risk.shown import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from incrowd.risk.rates import Figure
     from incrowd.risk.result import Risk
 
@@ -53,8 +55,8 @@ SHORT = {
 """The attacks in words that leave room for their figures on 80 columns; the page has the full ones."""
 
 
-def show_risk(risk: Risk) -> None:
-    """Show the light of each question, every attack before and after, and what was not run."""
+def show_risk(risk: Risk, out: Path | None = None) -> None:
+    """Show the light of each question, every attack before and after, what was not run, and where the page is."""
     console = plain_console()
     released = f"method {visible(risk.method or 'unknown')}" if risk.after else "no release"
     console.print(f"{visible(risk.name)}: {risk.people:,} people, {released}, k = {risk.k}.", soft_wrap=True)
@@ -69,6 +71,8 @@ def show_risk(risk: Risk) -> None:
     for name, sides, why in skipped_of(risk):
         console.print(f"Not run ({sides}): {attack_named(name).title}: {visible(why)}", style="dim")
     console.print(f"{LOWER_BOUND} {PRIVATE}", style="yellow")
+    if out is not None:
+        console.print(f"Page: {out}", soft_wrap=True)
 
 
 def _lights_table(risk: Risk) -> Table:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from incrowd.core.ragged import filtered_starts, take_lists
+from incrowd.core.ragged import filtered_starts, list_ids, take_lists
 from incrowd.core.types import Bools, Ints32, Ints64
 
 __all__ = ["QueryEvents"]
@@ -59,6 +59,19 @@ class QueryEvents:
             start=start,
             query=self.query[events],
             time=self.time[events],
+            clicks=clicks,
+            site=self.site[sites],
+        )
+
+    def only_rows(self, kept: Bools) -> QueryEvents:
+        """Return the events of some rows; the others have none."""
+        keep = kept[list_ids(self.start)]
+        clicks, sites = take_lists(self.clicks, np.flatnonzero(keep))
+        return replace(
+            self,
+            start=filtered_starts(self.start, keep),
+            query=self.query[keep],
+            time=self.time[keep],
             clicks=clicks,
             site=self.site[sites],
         )

@@ -14,7 +14,7 @@ import pyarrow as pa
 from incrowd.core.activity import Activity
 from incrowd.core.claims import plural_of
 from incrowd.core.events import QueryEvents
-from incrowd.core.ragged import filtered_starts, list_sums, starts_of, take_lists
+from incrowd.core.ragged import filtered_starts, list_ids, list_sums, starts_of, take_lists
 from incrowd.core.shown import html_table
 from incrowd.core.types import Bools, Bytes, Ints32, Ints64
 from incrowd.core.window import Window
@@ -223,6 +223,17 @@ class Transactions:
             vocabulary=self.vocabulary.filter(pa.array(~unwanted)),
             account=(*self.account, note),
             events=None if self.events is None else self.events.without_items(unwanted),
+        )
+
+    def only_rows(self, kept: Bools) -> Transactions:
+        """Return all rows, empty but for some; the vocabulary stays as it is, and so does what is attached to it."""
+        keep = kept[list_ids(self.indptr)]
+        return self._with(
+            indptr=filtered_starts(self.indptr, keep),
+            items=self.items[keep],
+            counts=self.counts[keep],
+            places=None if self.places is None else self.places[keep],
+            events=None if self.events is None else self.events.only_rows(kept),
         )
 
     def _rows(self, chosen: Ints64) -> Transactions:

@@ -11,7 +11,7 @@ from typing import Protocol, Self
 
 __all__ = ["Clock", "ProgressListener", "peak_megabytes"]
 
-STEPS = ("read", "items", "taxonomy", "compile", "load", "anonymize", "measure", "audit", "write")
+STEPS = ("read", "items", "taxonomy", "compile", "load", "anonymize", "measure", "attack", "audit", "write")
 
 
 class ProgressListener(Protocol):

@@ -26,6 +26,7 @@ from incrowd.core.shown import html_lines, html_table
 from incrowd.core.tabular import Tabular
 from incrowd.core.temporary import private_directory
 from incrowd.errors import BadInputError, ClaimError, IncrowdError
+from incrowd.jobs.attacks import risk_of
 from incrowd.jobs.clock import Clock, ProgressListener, peak_megabytes
 from incrowd.jobs.data import open_log, place_input, write_rejects
 from incrowd.jobs.run import anonymized, load_all
@@ -413,8 +414,6 @@ def _measured(run: Run, release: Release | TileRelease, seconds: float) -> Run:
 
 def _attacked(run: Run, attached: Attached, release: Release | TileRelease, k: int) -> Run:
     """Add the risk of each question; what cannot be attacked is measured all the same, with the reason."""
-    from incrowd.jobs.risk import risk_of  # noqa: PLC0415 - a comparison without attacks does without their kernels
-
     try:
         side = risk_of(attached, release, k=k, most=MOST_TRIED)
     except IncrowdError as error:

@@ -38,7 +38,7 @@ from incrowd.release.model import Release
 from incrowd.release.tiles import TileRelease
 from incrowd.taxonomy import Attached, Taxonomy, Unlisted
 
-__all__ = ["anonymize", "compare"]
+__all__ = ["Listener", "anonymize", "compare", "opened"]
 
 Tree = Taxonomy | str | os.PathLike[str] | None
 
@@ -99,7 +99,7 @@ def anonymize(
     how |= {"distinct": distinct, "sets": sets, "kinds": ",".join(parse_kinds(kinds)) or None}
     how |= {"parameters": parameters, "unit": unit, "items": items, "window": window}
     options = _options(taxonomy, memory, previous=None if previous is None else Path(previous), **how)
-    with Clock(_Listener(progress)) as clock:
+    with Clock(Listener(progress)) as clock:
         return _released(data, columns, read_choices(options), _tree(taxonomy), clock)
 
 
@@ -118,7 +118,7 @@ def _released(
         attached = place_rows(job, _as_given(data, job.options), clock, tree=tree)
         return run_method(job, attached, progress)
     wanted = {**columns, "kinds": job.kinds} if job.kinds else columns
-    with _opened(data, job.options.memory, progress, wanted) as log, rejects_named(job, log):
+    with opened(data, job.options.memory, progress, wanted) as log, rejects_named(job, log):
         job = settled(job, log)
         if job.asked is not None:
             job = replace(job, taken=taken_of(job.asked, log, job.k or 1))
@@ -168,7 +168,7 @@ def compare(
     how = {"sets": sets, "seed": seed, "unlisted": unlisted, "distinct": distinct}
     options = _options(taxonomy, memory, unit=unit, items=items, **how)
     job = replace(check_input(options, settings), k=min(ks, default=LEAST_K))
-    with Clock(_Listener(progress)) as clock:
+    with Clock(Listener(progress)) as clock:
         attached, source = _placed(data, job, settings, _tree(taxonomy), clock)
         return compared(job, attached, source, settings, ks, clock=clock, risk=risk)
 
@@ -181,13 +181,13 @@ def _placed(
         rows = _as_given(data, job.options)
         source = Read("data", _counts_of(rows), rows.kind or "raw")
     else:
-        with _opened(data, job.options.memory, None) as log, rejects_named(job, log):
+        with opened(data, job.options.memory, None) as log, rejects_named(job, log):
             rows = build_rows(job, log, clock, events=any_needs_events(settings), tree=tree)
             source = Read(log.name, log.summary, log.kind_of_items(job.items))
     return place_rows(job, rows, clock, tree=tree), source
 
 
-class _Listener:
+class Listener:
     """Passes the progress of a job on to a function."""
 
     def __init__(self, progress: Progress | None) -> None:
@@ -228,7 +228,7 @@ def _name_of(taxonomy: object) -> str:
     return os.fspath(taxonomy)
 
 
-def _opened(
+def opened(
     data: object, memory: str, progress: Progress | None, columns: Mapping[str, Any] | None = None
 ) -> AbstractContextManager[Log]:
     """Return a log that is closed when it was read here; one that the caller has stays open."""

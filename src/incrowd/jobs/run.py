@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +30,7 @@ from incrowd.jobs.data import (
 )
 from incrowd.jobs.series import in_series
 from incrowd.jobs.spec import Job, Options, Taken, read_job, settled
+from incrowd.jobs.trial import attack_draft, refuse_above
 from incrowd.jobs.windows import in_window
 from incrowd.logs.files import find_parts
 from incrowd.logs.input import Input
@@ -39,6 +39,7 @@ from incrowd.release.certificate import Pages, pages_of
 from incrowd.release.model import Release
 from incrowd.release.publication import Publication
 from incrowd.release.tiles import TileRelease
+from incrowd.risk.result import Side
 from incrowd.taxonomy import Attached, Taxonomy
 
 __all__ = [
@@ -98,6 +99,8 @@ class Outcome:
         The series in which it was recorded; None: overlaps with earlier releases were not looked for.
     pages
         The certificate and the dictionary beside the release, if they were asked for.
+    risk
+        What attacks on the written release found, if they were asked for.
     """
 
     made: Made
@@ -107,6 +110,7 @@ class Outcome:
     out: Path
     series: Path | None = None
     pages: Pages | None = None
+    risk: Side | None = None
 
     @property
     def release(self) -> Publication:
@@ -159,6 +163,7 @@ class Outcome:
         return {
             **msgspec.structs.asdict(release.counts),
             **release.measures,
+            **({} if self.risk is None else {"risk": self.risk.as_dict()}),
             "seconds": {name: round(value, 4) for name, value in self.seconds.items()},
             "peak_rss_mb": peak_megabytes(),
             "input": dict(made.summary),
@@ -180,6 +185,7 @@ def run_job(options: Options, listener: ProgressListener) -> Outcome:
 def run_on(engine: Engine, job: Job, listener: ProgressListener) -> Outcome:
     """Read, place, group, write, audit on an engine; nothing is at the final name unless all of it went well."""
     with Clock(listener) as clock, engine(job, clock) as made:
+        check = _Check(job, made.release, clock)
         with removed_on_failure(write_rejects(job, made.read)) as rejects_file:
             result = made.release.write(
                 job.options.out,
@@ -190,20 +196,34 @@ def run_on(engine: Engine, job: Job, listener: ProgressListener) -> Outcome:
                 private_report=job.options.private_report,
                 map_notes=map_notes(replace(job, taken=made.taken), made.read),
                 certificate=job.options.certificate,
-                check=partial(_check_written, job, made.release),
+                check=check,
                 step=clock.step,
                 progress=listener.reading,
             )
         options = job.options
         pages = pages_of(options.out) if options.certificate else None
-        return Outcome(made, result, rejects_file, clock.seconds, options.out, options.series, pages)
+        return Outcome(
+            made, result, rejects_file, clock.seconds, options.out, options.series, pages, check.risk
+        )
 
 
-def _check_written(job: Job, release: Publication, draft: Path, result: Audit) -> None:
-    """Check of a written release what the audit of its kind does not know: the list of words, and the days that it names."""
-    check_period(release.parameters, release.transactions.activity, release.claim.least, result)
-    if job.never is not None:
-        check_never(draft, job.never.found_in, result)
+class _Check:
+    """Checks of a written release what the audit of its kind does not know: the list of words, the days that it names, and the risk."""
+
+    def __init__(self, job: Job, release: Publication, clock: Clock) -> None:
+        self.job, self.release, self.clock = job, release, clock
+        self.risk: Side | None = None
+
+    def __call__(self, draft: Path, result: Audit) -> None:
+        """Add what is wrong to what the audit found."""
+        job, release = self.job, self.release
+        check_period(release.parameters, release.transactions.activity, release.claim.least, result)
+        if job.never is not None:
+            check_never(draft, job.never.found_in, result)
+        if job.max_risk is not None and isinstance(release, (Release, TileRelease)) and not result.problems:
+            self.clock.step("attack")
+            self.risk = attack_draft(release, draft)
+            refuse_above(self.risk, job.max_risk, result)
 
 
 @contextmanager

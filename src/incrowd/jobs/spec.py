@@ -34,6 +34,7 @@ from incrowd.release.private_map import check_map
 from incrowd.release.private_report import check_apart, check_report
 from incrowd.release.publication import NEEDS_MAP, check_out
 from incrowd.release.series import Series, check_series
+from incrowd.risk.result import parse_max_risk
 from incrowd.taxonomy import Unlisted
 from incrowd.text.never import NeverList, read_never
 
@@ -97,6 +98,8 @@ class Options:
     private_report: Path | None = None
     never: Path | None = None
     certificate: bool = False
+    attack: bool = False
+    max_risk: str | None = None
     force: bool = False
     memory: str = "4GB"
     keep_rejected: bool = False
@@ -177,6 +180,8 @@ class Job:
         The words that are never published, where there is a list of them.
     asked, taken
         The window of time that was asked for; once the input is read, the window itself and what it leaves out.
+    max_risk
+        The most risk of each question with which it is published; None where the release is not attacked.
     """
 
     options: Options
@@ -193,6 +198,7 @@ class Job:
     never: NeverList | None = None
     asked: WindowChoice | None = None
     taken: Taken | None = None
+    max_risk: Mapping[str, float] | None = None
 
     @property
     def method(self) -> Method:
@@ -218,7 +224,20 @@ def read_job(options: Options) -> Job:
     if options.private_report is not None:
         _check_report(options, options.private_report, job.method)
     _check_certificate(options, job)
-    return replace(job, seed=_seed_of(options, job.method), heading=heading)
+    return replace(job, seed=_seed_of(options, job.method), heading=heading, max_risk=_max_risk(options))
+
+
+def _max_risk(options: Options) -> Mapping[str, float] | None:
+    """Return the most risk with which the release is published, where it is attacked before."""
+    most = parse_max_risk(options.max_risk)
+    if not options.attack and not most:
+        return None
+    if options.engine != "local":
+        flag = option("attack", value=True) if options.attack else option("max_risk")
+        raise BadInputError(
+            f"{flag} runs on this machine alone: drop it, and run 'incrowd risk' on what the cluster has released"
+        )
+    return most
 
 
 def read_choices(options: Options) -> Job:

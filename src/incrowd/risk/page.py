@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from incrowd.report.html import render, share
@@ -23,10 +22,9 @@ from incrowd.risk.shown import (
 )
 from incrowd.version import __version__
 
-__all__ = ["is_risk_page", "risk_page"]
+__all__ = ["MARK", "risk_page"]
 
 MARK = "incrowd risk page"
-MARKED_WITHIN = 1000
 HEIGHT = 240
 LEAST_TOP = 0.1
 # Before is drawn with a solid line, after with a broken one: colour alone says nothing.
@@ -75,15 +73,6 @@ def risk_page(risk: Risk) -> str:
         interval=interval_in_words,
         known=known_in_words,
     )
-
-
-def is_risk_page(path: Path) -> bool:
-    """Tell whether a file is such a page."""
-    try:
-        with path.open("rb") as file:
-            return f'content="{MARK}"'.encode() in file.read(MARKED_WITHIN)
-    except OSError:
-        return False
 
 
 def _questions(risk: Risk) -> list[Question]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from incrowd.core.shown import html_lines, html_table
+from incrowd.errors import BadInputError, check_choice, option
 from incrowd.report.html import share
 from incrowd.risk.rates import Figure
 
@@ -29,6 +30,7 @@ __all__ = [
     "Side",
     "attack_named",
     "each_figure",
+    "parse_max_risk",
     "worst_of",
 ]
 
@@ -344,6 +346,23 @@ class Risk:
             return ", ".join(f"{group} {side.risk(group):.1%}" for group in QUESTIONS)
 
         return "Risk(" + "; ".join(f"{name}: {said(side)}" for name, side in self.sides.items()) + ")"
+
+
+def parse_max_risk(text: str | None) -> dict[str, float]:
+    """Read the most risk of questions, as ``singling_out=0.01,inference=0.1``."""
+    most: dict[str, float] = {}
+    for part in filter(None, map(str.strip, (text or "").split(","))):
+        name, _, value = (piece.strip() for piece in part.partition("="))
+        check_choice("max_risk", name, QUESTIONS)
+        try:
+            most[name] = float(value)
+        except ValueError:
+            most[name] = -1.0
+        if not 0 <= most[name] <= 1:
+            raise BadInputError(
+                f"{option('max_risk')} takes a share of people from 0 to 1, as singling_out=0.01 (got '{part:.40}')"
+            )
+    return most
 
 
 def each_figure(found: Found) -> Mapping[int, Figure]:

@@ -1,0 +1,123 @@
+"""``incrowd.risk``: the risk lab on data of any kind, with the defaults of the command line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from incrowd.core.memory import machine_memory
+from incrowd.core.transactions import Transactions
+from incrowd.core.types import Progress
+from incrowd.errors import BadInputError, option
+from incrowd.jobs.library import Listener, opened
+from incrowd.jobs.risk import RiskOptions, attack_release, parse_limits, run_risk
+from incrowd.jobs.spec import IN_MEMORY, Job
+from incrowd.logs import Log
+from incrowd.logs.formats.columns import MORE_ROLES, ROLES
+from incrowd.release.model import Release
+from incrowd.release.tiles import TileRelease
+from incrowd.risk.result import Risk
+
+__all__ = ["risk"]
+
+
+def risk(
+    data: object,
+    release: str | os.PathLike[str] | None = None,
+    *,
+    private_map: str | os.PathLike[str] | None = None,
+    second_release: str | os.PathLike[str] | None = None,
+    second_map: str | os.PathLike[str] | None = None,
+    k: int | None = None,
+    unit: str | None = None,
+    items: str | None = None,
+    taxonomy: str | os.PathLike[str] | None = None,
+    draws: int = 1_000,
+    seed: int = 0,
+    sensitive: str | os.PathLike[str] | None = None,
+    population: int | None = None,
+    planted: bool = False,
+    limits: tuple[float, float] | None = None,
+    memory: str | int | None = None,
+    progress: Progress | None = None,
+    **columns: str,
+) -> Risk:
+    """Run attacks on data and on a release of it: who is singled out, what is linked, what is inferred.
+
+    Parameters
+    ----------
+    data
+        A release that was made in this process, which holds its originals; or whatever :func:`incrowd.read` takes, or a log that was read.
+    release, private_map
+        The directory of a release of these data, and the map that was written with it.
+    second_release, second_map
+        Another release of the same people, to attack both together.
+    k
+        Fewer candidates than this single a person out (the release's, else 5).
+    unit, items, taxonomy
+        As for :func:`incrowd.anonymize`, where there is no release to say it.
+    draws, seed
+        How many people to attack for each figure, and how they are drawn.
+    sensitive
+        Which items are sensitive: a file of words, or names of classes of the taxonomy, as ``"disease,religion"``.
+    population
+        Of how many people those in the data are a sample, for the journalist risk.
+    planted
+        Whether to run the method again with planted accounts, which takes longer.
+    limits
+        Shares of people up to which a light is green, and amber.
+    memory, progress
+        The most memory that reading may take; and what is called with (done, of all).
+    **columns
+        `user`, `query`, `time`, `url` and so on: columns, as for :func:`incrowd.read`.
+
+    Returns
+    -------
+    Risk
+        It shows itself as a table; ``as_dict()`` has all figures.
+    """
+    unknown = next((name for name in columns if name not in (*ROLES, *MORE_ROLES)), None)
+    if unknown is not None:
+        raise BadInputError(f"risk has no argument '{unknown}': help(incrowd.risk) lists them")
+    reading = {"unit": unit, "items": items, "taxonomy": None if taxonomy is None else os.fspath(taxonomy)}
+    options = RiskOptions(
+        IN_MEMORY,
+        _path(release),
+        _path(private_map),
+        _path(second_release),
+        _path(second_map),
+        k=k,
+        most=draws,
+        seed=seed,
+        population=population,
+        sensitive=None if sensitive is None else os.fspath(sensitive),
+        planted=planted,
+        limits=parse_limits(None if limits is None else ",".join(map(str, limits))),
+        reading={**reading, "memory": machine_memory() if memory is None else str(memory)},
+    )
+    return _attacked(data, options, columns, Listener(progress))
+
+
+def _path(given: str | os.PathLike[str] | None) -> Path | None:
+    return None if given is None else Path(given)
+
+
+def _attacked(data: object, options: RiskOptions, columns: Mapping[str, str], listener: Listener) -> Risk:
+    """Run the attacks on what was given."""
+    if isinstance(data, (Release, TileRelease)):
+        if options.release is not None:
+            raise BadInputError(f"a release that was made here holds its data: drop {option('release')}")
+        return attack_release(data, options, listener)
+    if isinstance(data, Transactions):
+        raise BadInputError(
+            "transactions do not say how they were read: give the log, or a release made of them"
+        )
+
+    def opening(job: Job) -> AbstractContextManager[Log]:
+        wanted: dict[str, Any] = {**columns, "kinds": job.kinds} if job.kinds else dict(columns)
+        return opened(data, job.options.memory, listener.reading, wanted)
+
+    return run_risk(options, listener, opening)
