@@ -66,6 +66,10 @@ def test_every_release_is_attacked_with_its_k_and_all_files_say_what_was_found(b
     assert [row["risk_singling_out"] for row in rows] == ["0.5", "0.3333"] * 2
     assert [row["risk_inference"] for row in rows] == ["", "", "0.1", "0.1"]
     assert {row["risk_linkability"] for row in rows} == {""}
+    low, high = Figure(Rate(30, 60)).risk_interval
+    ends = [float(rows[0][f"risk_singling_out_{end}"]) for end in ("low", "high")]
+    assert ends == [pytest.approx(low, abs=1e-3), pytest.approx(high, abs=1e-3)]
+    assert ran.json["runs"][0]["risk_intervals"] == {"risk_singling_out": ends}
     assert 'id="risk"' in (tmp_path / "out/compare.html").read_text()
 
 

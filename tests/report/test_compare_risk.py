@@ -9,7 +9,7 @@ from test_compare_page import KS, result_of, run_of, tiles_of
 
 from browser import drawn_charts, opened
 from incrowd.report.compare_charts import chart_rows, charts
-from incrowd.report.compare_measures import RISKS, columns_of
+from incrowd.report.compare_measures import RISKS, columns_of, flat
 from incrowd.report.compare_page import render_comparison
 from incrowd.report.compare_risk import risk_chart
 from incrowd.report.compare_table import as_text, shown_columns
@@ -26,12 +26,15 @@ SWITCH = """<script>setTimeout(() => {
 def attacked(runs, risks=tuple(RISKS)):
     """Return runs with risks: singling out falls with k, inference is a third of it."""
     by_name = {"risk_singling_out": 1.0, "risk_linkability": 0.5, "risk_inference": 1 / 3}
-    return [
-        run | {name: BASE[run["label"]] * by_name[name] / run["k"] for name in risks}
-        if run["promise"]
-        else run
-        for run in runs
-    ]
+    parts = {name: by_name[name] for name in risks}
+    return [attacked_run(run, parts) if run["promise"] else run for run in runs]
+
+
+def attacked_run(run, parts):
+    """Return a run with risks, each with an interval from its half to a little more."""
+    found = {name: BASE[run["label"]] * part / run["k"] for name, part in parts.items()}
+    ends = {name: [value / 2, value + 0.01] for name, value in found.items()}
+    return flat(run | found | {"risk_intervals": ends})
 
 
 def attacked_result(**more):
@@ -53,6 +56,8 @@ def test_the_picture_to_decide_by_comes_first_and_has_a_point_for_every_run(tmp_
     assert page.index('id="risk"') < page.index("Which method for which question")
     points = points_in(found["risk"])
     assert len(points) == 4 * len(KS)
+    bars = re.findall('aria-roledescription="rule mark"', found["risk"])
+    assert len(bars) == len(points) + 2, "an interval for every point, and where the lights change"
     texts = re.findall("<text[^>]*>([^<]+)</text>", found["risk"])
     for label in BASE:
         assert f"10 {label}" in texts
@@ -116,4 +121,5 @@ def test_one_measured_question_is_no_choice():
     rows = chart_rows(attacked_result(risks=["risk_linkability"])["runs"])
     (spec,) = risk_chart(rows, HOW).values()
     assert spec["params"] == [{"name": "asked", "value": "risk"}]
-    assert all(row["risk"] == row["risk_linkability"] for row in rows)
+    for end in ("", "_low", "_high"):
+        assert all(row[f"risk{end}"] == row[f"risk_linkability{end}"] for row in rows)

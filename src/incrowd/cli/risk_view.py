@@ -125,7 +125,8 @@ def _attacks_table(risk: Risk) -> Table:
 
 
 def _cells(row: AttackRow, last: str) -> Iterator[Text]:
-    yield Text(f" {SHORT[row.attack.name].format(row.known)}")
+    words = SHORT[row.attack.name].format(row.known)
+    yield Text(f" {words.removesuffix('s') if row.known == 1 else words}")
     for figure in row.sides.values():
         yield Text(_found(figure))
     figure = row.sides[last]

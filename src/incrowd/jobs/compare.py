@@ -92,6 +92,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         which nothing is published.
     risk_singling_out, risk_linkability, risk_inference
         The highest risk that attacks found, see :class:`incrowd.risk.result.Side`; None where none was measured.
+    risk_intervals
+        What each of them lies between, under their names.
     seconds
         Of the method alone: no reading, no measuring, no audit.
     peak_mb
@@ -127,6 +129,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     risk_singling_out: float | None = None
     risk_linkability: float | None = None
     risk_inference: float | None = None
+    risk_intervals: dict[str, list[float]] | None = None
     seconds: float | None = None
     peak_mb: float | None = None
 
@@ -418,9 +421,12 @@ def _attacked(run: Run, attached: Attached, release: Release | TileRelease, k: i
         side = risk_of(attached, release, k=k, most=MOST_TRIED)
     except IncrowdError as error:
         return replace_values(run, error=run.error or f"the risk could not be measured: {error}")
-    worst = {group: side.worst(group) for group in QUESTIONS}
+    found = {f"risk_{group}": side.worst(group) for group in QUESTIONS}
+    worst = {name: figure for name, figure in found.items() if figure is not None}
     return replace_values(
-        run, **_rounded({f"risk_{group}": figure and figure.risk for group, figure in worst.items()})
+        run,
+        **_rounded({name: figure.risk for name, figure in worst.items()}),
+        risk_intervals={name: [*map(four_digits, figure.risk_interval)] for name, figure in worst.items()},
     )
 
 
@@ -459,7 +465,7 @@ def _csv_lines(runs: Sequence[Run]) -> Iterator[str]:
 
 def _cells(run: Run) -> dict[str, Any]:
     fields = flat(msgspec.to_builtins(run))
-    del fields["use"]  # its measures have columns of their own
+    del fields["use"], fields["risk_intervals"]  # what is in them has columns of its own
     fields["parameters"] = ";".join(f"{name}={value}" for name, value in run.parameters.items())
     fields["bound"] = run.bound and run.bound.value
     return fields

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from incrowd.report.compare_measures import HIGHEST_RISK, RISKS, highest_risk
+from incrowd.report.compare_measures import RISKS, risks_of
 from incrowd.report.vega import Spec
 
 __all__ = ["Chart", "Section", "against", "chart_rows", "charts", "room_for_names", "sections"]
@@ -217,7 +217,7 @@ def chart_rows(runs: Sequence[Row]) -> list[dict[str, Any]]:
         largest[run["label"]] = max(largest.get(run["label"], 0), run["k"] or 0)
     return [
         {name: run[name] for name in fields}
-        | {HIGHEST_RISK: highest_risk(run)}
+        | risks_of(run)
         | _place(run, points[_without_curve(run)], is_last=(run["k"] or 0) == largest[run["label"]])
         for run in drawn
     ]

@@ -7,7 +7,7 @@ from typing import Any
 
 from incrowd.report.html import share
 
-__all__ = ["COLUMNS", "HIGHEST_RISK", "RISKS", "cell", "columns_of", "flat", "highest_risk"]
+__all__ = ["COLUMNS", "HIGHEST_RISK", "RISKS", "cell", "columns_of", "flat", "risks_of"]
 
 Run = Mapping[str, Any]
 
@@ -47,6 +47,7 @@ RISKS = {
     "risk_inference": "inference",
 }
 HIGHEST_RISK = "risk"
+ENDS = ("low", "high")
 USE = tuple(name for name in COLUMNS if name.startswith("use_"))
 SHARES = (*USE, "ggd_norm", "ncp", "ic_norm", "kept_exactly", "blm", "recall", *RISKS)
 WHOLE = ("groups", "k_min", "people_min", "withheld", "peak_mb")
@@ -54,14 +55,26 @@ DECIMALS = {"sdist": 2, "information_loss": 1, "linkage": 1, "avg_length": 2, "a
 
 
 def flat(run: Run) -> dict[str, Any]:
-    """Return a run with its measures of use beside the others, as ``use_...``; None where it has none."""
-    use = run["use"] or {}
-    return {**run, **{name: use.get(name.removeprefix("use_")) for name in USE}}
+    """Return a run with its measures of use and the ends of its risks beside the others, as ``use_...`` and ``risk_..._low``; None where it has none."""
+    use, ends = run["use"] or {}, run["risk_intervals"] or {}
+    measured = {name: use.get(name.removeprefix("use_")) for name in USE}
+    risks = {
+        f"{name}_{end}": ends[name][place] if name in ends else None
+        for name in RISKS
+        for place, end in enumerate(ENDS)
+    }
+    return {**run, **measured, **risks}
 
 
-def highest_risk(run: Run) -> float | None:
-    """Return the highest risk of a run; None where it was not attacked."""
-    return max((run[name] for name in RISKS if run[name] is not None), default=None)
+def risks_of(run: Run) -> dict[str, float | None]:
+    """Return the risks of a run with what they lie between, and the highest of them; None where it was not attacked."""
+    measured = [name for name in RISKS if run[name] is not None]
+    highest = max(measured, key=lambda name: run[name], default=None)
+    found: dict[str, float | None] = {}
+    for end in ("", *(f"_{end}" for end in ENDS)):
+        found |= {f"{name}{end}": run[f"{name}{end}"] for name in RISKS}
+        found[f"{HIGHEST_RISK}{end}"] = None if highest is None else run[f"{highest}{end}"]
+    return found
 
 
 def columns_of(runs: Sequence[Run]) -> dict[str, str]:

@@ -16,7 +16,7 @@ Row = Mapping[str, Any]
 CHART = Chart(
     "risk",
     "Use against risk: the picture to decide by",
-    "One point for each method and k. Good is high and to the left. Use: how many of the 1,000 most frequent pairs are found. Low risks are drawn wider than high ones.",
+    "One point for each method and k. Good is high and to the left. Use: how many of the 1,000 most frequent pairs are found. Low risks are drawn wider than high ones. A bar through a point: its 95% interval.",
     "use_pairs_recall",
     "frequent pairs found (more is better)",
     (HIGHEST_RISK, "risk (less is better)"),
@@ -41,7 +41,7 @@ def risk_chart(rows: Sequence[Row], limits: Mapping[str, float]) -> dict[str, Sp
     drawn = [row for row in rows if row[HIGHEST_RISK] is not None and row[CHART.field] is not None]
     if not drawn:
         return {}
-    spec, top = against(rows, CHART), max(LEAST_TOP, *(row[HIGHEST_RISK] for row in drawn))
+    spec, top = against(rows, CHART), max(LEAST_TOP, *(row[f"{HIGHEST_RISK}_high"] for row in drawn))
     end = 1.02 * top / (1 - room_for_names(drawn)) ** 2
     x, y = spec["encoding"]["x"], spec["encoding"]["y"]
     x = {
@@ -49,7 +49,11 @@ def risk_chart(rows: Sequence[Row], limits: Mapping[str, float]) -> dict[str, Sp
         "field": SHOWN,
         "scale": {"type": "sqrt", "domain": [-(BEFORE_ZERO**2) * end, end], "nice": False},
     }
-    asked = [{"calculate": f"datum[{ASKED}]", "as": SHOWN}]
+    asked = [{"calculate": f"datum[{ASKED} + '{end}']", "as": SHOWN + end} for end in ("", "_low", "_high")]
+    ends = {
+        "mark": {"type": "rule", "opacity": 0.4, "strokeWidth": 1.5},
+        "encoding": {"x": {"field": f"{SHOWN}_low"}, "x2": {"field": f"{SHOWN}_high"}},
+    }
     valid = [{"field": field, "valid": True} for field in (SHOWN, CHART.field)]
     return {
         CHART.id: {
@@ -57,7 +61,7 @@ def risk_chart(rows: Sequence[Row], limits: Mapping[str, float]) -> dict[str, Sp
             "params": [_choice(drawn)],
             "transform": [*asked, {"filter": {"and": valid}}],
             "encoding": {**spec["encoding"], "x": x, "y": y},
-            "layer": [*_limit_lines(limits, end), *spec["layer"]],
+            "layer": [*_limit_lines(limits, end), ends, *spec["layer"]],
         }
     }
 
