@@ -68,12 +68,22 @@ def test_what_was_not_measured_has_no_light():
     assert row_of(page, attack_named("halves").title)[5:] == ["-", "-", "-", "", "0"]
 
 
-def test_an_interval_that_reaches_another_light_is_told():
-    doubt = "Too few tries to be sure: {} is possible."
-    few = risk_page(risk_of_shop(after=Side({"halves": figure(0.0, tries=10)})))
-    assert doubt.format("red") in few
-    many = risk_page(risk_of_shop(after=Side({"halves": figure(0.0, tries=10_000)})))
-    assert "Too few tries" not in text_of(many)
+@pytest.mark.parametrize(
+    ("share", "tries", "said"),
+    [
+        (0.0, 10, "The interval reaches red."),
+        (0.1, 20, "The interval reaches green and red."),
+        (0.3, 20, "The interval reaches amber."),
+        (0.0, 10_000, None),
+        (1.0, 1_000, None),
+    ],
+)
+def test_an_interval_that_reaches_another_light_is_told(share, tries, said):
+    text = text_of(
+        risk_page(risk_of_shop(released=False, before=Side({"halves": figure(share, tries=tries)})))
+    )
+    assert ("The interval reaches" in text) == (said is not None)
+    assert (said or "") in text
 
 
 def test_every_attack_has_its_figures_control_risk_interval_and_tries():

@@ -112,8 +112,9 @@ def answer_of(risk: Risk, side: Side, group: Group) -> Answer:
     if headline is None:
         return Answer(None)
     figure = headline.figure
-    light, most = risk.limits.light(figure.risk), risk.limits.light(figure.risk_interval.high)
-    doubt = "" if most == light else f"Too few tries to be sure: {most} is possible."
+    light = risk.limits.light(figure.risk)
+    others = [one for one in map(risk.limits.light, figure.risk_interval) if one != light]
+    doubt = f"The interval reaches {' and '.join(others)}." if others else ""
     return Answer(
         light,
         share(figure.risk),
