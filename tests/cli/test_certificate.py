@@ -12,10 +12,14 @@ import subprocess
 import pyarrow.parquet as pq
 import pytest
 
+import incrowd as ic
 from browser import BROWSERS, NO_BROWSER, opened
 from cli.helpers import call, only_line, refused, visible
 from incrowd.core.promises import KINDS, Common
+from incrowd.release.certificate import certificate_page
 from incrowd.release.files.dictionary import PARAMETERS, unit_in_words
+from incrowd.risk.shown import certificate_rows
+from risk.made_up import after_side
 
 WORDS = ["hardwood floors", "high school", "high school reunion", "pottery barn", "hardwood sale"]
 DAY = 86_400
@@ -216,15 +220,37 @@ def test_a_forged_period_is_found(made, place, tmp_path):
     assert ran.json["problems"] == ["the manifest names other days than the originals have"]
 
 
-def test_it_prints_on_one_page(made, tmp_path):
+def printed_pages(page, tmp_path):
+    """Return on how many sheets a browser prints a page."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         pytest.skip(NO_BROWSER)
     flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
-    pdf, page = tmp_path / "page.pdf", made[0].with_name("R.certificate.html")
+    pdf = tmp_path / "page.pdf"
     command = [browser, *flags, f"--print-to-pdf={pdf}", page.as_uri()]
     subprocess.run(command, capture_output=True, timeout=100, check=True)
-    assert re.findall(rb"/Count (\d+)", pdf.read_bytes()) == [b"1"]
+    (count,) = re.findall(rb"/Count (\d+)", pdf.read_bytes())
+    return int(count)
+
+
+def test_it_prints_on_one_page(made, tmp_path):
+    assert printed_pages(made[0].with_name("R.certificate.html"), tmp_path) == 1
+
+
+def test_with_attacks_it_still_prints_on_one_page(made, tmp_path):
+    out, _ = made
+    rows = certificate_rows(after_side())
+    text = certificate_page(out, ic.audit(out), rows)
+    assert all(row.in_words in text_of(text) for row in rows)
+    whole = page_of(out)  # the audit had the originals, so it checked more
+    assert "What attacks found" not in whole, "nobody attacked it"
+    (section,) = re.findall(r"<section>\n  <h2>What attacks found.*?</section>\n", text, re.DOTALL)
+    files = "<section>\n  <h2>The files"
+    assert whole.count(files) == 1
+    style = text.partition("<body>")[0]
+    attacked = style + "<body>" + whole.partition("<body>")[2].replace(files, section + files)
+    (tmp_path / "attacked.html").write_text(attacked, encoding="utf-8")
+    assert printed_pages(tmp_path / "attacked.html", tmp_path) == 1
 
 
 def test_a_browser_shows_it_without_a_script(made, tmp_path):

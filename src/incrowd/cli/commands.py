@@ -226,6 +226,11 @@ def demo(out: Path, as_json: bool) -> None:  # noqa: FBT001
     "--k", "ks", metavar="LIST", help="Numbers by comma, each at least 2, as 2,5,10; not for korolova alone."
 )
 @click.option("--out", type=FILE, required=True, help="Directory to create for the comparison.")
+@click.option(
+    "--risk",
+    is_flag=True,
+    help="Attack every release too, and draw use against risk: what the page begins with. It takes longer.",
+)
 @input_options
 @click.option("--force", is_flag=True, help="Replace an existing comparison (and nothing else).")
 @json_option
@@ -234,6 +239,7 @@ def compare(
     methods: str,
     ks: str | None,
     out: Path,
+    risk: bool,  # noqa: FBT001
     as_json: bool,  # noqa: FBT001
     **options: Any,
 ) -> None:
@@ -263,7 +269,7 @@ def compare(
     beside = names_beside(out, input)
     with given_inputs(input) as paths, ProgressBars() as progress:
         job = Options(paths, out, min(numbers, default=LEAST_K), **options)
-        comparison = run_comparison(job, settings, numbers, progress)
+        comparison = run_comparison(job, settings, numbers, progress, risk=risk)
     if as_json:
         rejects = comparison.rejects_file
         print_json(

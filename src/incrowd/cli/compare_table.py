@@ -11,6 +11,7 @@ from incrowd.report.bound import bounds_note
 from incrowd.report.compare_choice import in_words
 from incrowd.report.compare_measures import flat
 from incrowd.report.compare_page import PRIVATE, input_in_words
+from incrowd.report.compare_risk import risk_note
 from incrowd.report.compare_table import runs_table
 from incrowd.report.console import plain_console
 
@@ -42,6 +43,8 @@ def show_comparison(comparison: Comparison, out: Path) -> None:
         console.print(best, style="bold")
     if note := bounds_note(runs):
         console.print(note)
+    if "risk" in comparison.how:
+        console.print(risk_note(comparison.how["risk"]), style="yellow")
     console.print(
         "Item counts off: counts of the 1,000 most frequent items, from the release alone. Pairs found: of the 1,000 most frequent. "
         f"Items kept: as themselves. Took {comparison.seconds['total']:.2f} s.",

@@ -26,6 +26,7 @@ from incrowd.core.shown import html_lines, html_table
 from incrowd.core.tabular import Tabular
 from incrowd.core.temporary import private_directory
 from incrowd.errors import BadInputError, ClaimError, IncrowdError
+from incrowd.jobs.attacks import risk_of
 from incrowd.jobs.clock import Clock, ProgressListener, peak_megabytes
 from incrowd.jobs.data import open_log, place_input, write_rejects
 from incrowd.jobs.run import anonymized, load_all
@@ -37,7 +38,8 @@ from incrowd.release.tiles import TileRelease
 from incrowd.report.compare_choice import in_words
 from incrowd.report.compare_measures import cell, flat
 from incrowd.report.compare_page import PRIVATE, input_in_words, render_comparison, verdict
-from incrowd.report.compare_table import SHOWN, as_text
+from incrowd.report.compare_table import as_text, shown_columns
+from incrowd.risk.result import LIMITS, QUESTIONS
 from incrowd.taxonomy import Attached
 from incrowd.version import __version__
 
@@ -54,6 +56,7 @@ __all__ = [
 
 COMPARISON_FORMAT = "incrowd-comparison/1"
 COMPARISON_FILES = frozenset(["compare.json", "compare.csv", "compare.html"])
+MOST_TRIED = 300
 NO_MEMORY = "not enough memory for this method on this input"
 
 
@@ -87,6 +90,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     groups, k_min, people_min, withheld
         Distinct records or tiles, the least number of records (units) and of different people who share one, and records (units) of
         which nothing is published.
+    risk_singling_out, risk_linkability, risk_inference
+        The highest risk that attacks found, see :class:`incrowd.risk.result.Side`; None where none was measured.
+    risk_intervals
+        What each of them lies between, under their names.
     seconds
         Of the method alone: no reading, no measuring, no audit.
     peak_mb
@@ -119,6 +126,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     k_min: int | None = None
     people_min: int | None = None
     withheld: int | None = None
+    risk_singling_out: float | None = None
+    risk_linkability: float | None = None
+    risk_inference: float | None = None
+    risk_intervals: dict[str, list[float]] | None = None
     seconds: float | None = None
     peak_mb: float | None = None
 
@@ -190,13 +201,14 @@ class Comparison(Tabular):
 
     def _repr_html_(self) -> str:
         runs = self._flat_runs()
-        titles = ["method", "k", "audit", *(title.replace("\n", " ") for title in SHOWN.values())]
+        shown = shown_columns(runs)
+        titles = ["method", "k", "audit", *(title.replace("\n", " ") for title in shown.values())]
         rows = [
             [
                 run["label"],
                 "" if run["k"] is None else run["k"],
                 verdict(run),
-                *(cell(run, name) for name in SHOWN),
+                *(cell(run, name) for name in shown),
             ]
             for run in runs
         ]
@@ -225,7 +237,12 @@ class Comparison(Tabular):
 
 
 def run_comparison(
-    options: Options, methods: Sequence[Setting], ks: Sequence[int], listener: ProgressListener
+    options: Options,
+    methods: Sequence[Setting],
+    ks: Sequence[int],
+    listener: ProgressListener,
+    *,
+    risk: bool = False,
 ) -> Comparison:
     """Run every method with every k on one input; write the results to ``options.out``.
 
@@ -238,6 +255,8 @@ def run_comparison(
         items, ``options.items`` must say which.
     listener
         Receives how many runs are done.
+    risk
+        Attack every release too.
 
     Raises
     ------
@@ -250,7 +269,7 @@ def run_comparison(
         with open_log(job, listener) as log:
             attached = place_input(job, log, clock, events=any_needs_events(methods))
             read = Read(log.name, log.summary, log.kind_of_items(job.items), write_rejects(job, log))
-        comparison = compared(job, attached, read, methods, ks, clock=clock)
+        comparison = compared(job, attached, read, methods, ks, clock=clock, risk=risk)
     comparison.write(options.out, force=options.force)
     return comparison
 
@@ -270,18 +289,27 @@ def any_needs_events(methods: Sequence[Setting]) -> bool:
 
 
 def compared(
-    job: Job, attached: Attached, read: Read, methods: Sequence[Setting], ks: Sequence[int], *, clock: Clock
+    job: Job,
+    attached: Attached,
+    read: Read,
+    methods: Sequence[Setting],
+    ks: Sequence[int],
+    *,
+    clock: Clock,
+    risk: bool = False,
 ) -> Comparison:
-    """Run every method with every k on data that is placed on a taxonomy."""
+    """Run every method with every k on data that is placed on a taxonomy; attack what they make where that is wanted."""
     job = replace(job, items=read.items)
     load_all([_job_of(setting, job) for setting in methods], clock)
     clock.step("anonymize")
-    runs = _all_runs(attached, methods, ks, job, clock.listener)
+    runs = _all_runs(attached, methods, ks, job, clock.listener, risk=risk)
     clock.stop()
     # The step is called audit in a release; here it is a part of each run.
     seconds = {name: clock.seconds[name] for name in ("read", "taxonomy", "compile", "load")}
     seconds |= {"runs": clock.seconds["anonymize"], "total": clock.seconds["total"]}
     how = {"data": read.name, **_how(job, attached)}
+    if risk:
+        how["risk"] = {"most": MOST_TRIED, **LIMITS._asdict()}
     return Comparison(dict(read.counted), how, runs, seconds, read.rejects_file)
 
 
@@ -324,7 +352,13 @@ def _job_of(setting: Setting, job: Job, k: int | None = None) -> Job:
 
 
 def _all_runs(
-    attached: Attached, methods: Sequence[Setting], ks: Sequence[int], job: Job, listener: ProgressListener
+    attached: Attached,
+    methods: Sequence[Setting],
+    ks: Sequence[int],
+    job: Job,
+    listener: ProgressListener,
+    *,
+    risk: bool,
 ) -> list[Run]:
     """Run all there is to run, methods of the same promise together; refuse if nothing came of it."""
     kinds = get_args(Kind)
@@ -333,15 +367,15 @@ def _all_runs(
     todo = [(setting, k) for setting in ordered for k in ([None] if setting.method.is_noisy else ks)]
     for setting, k in todo:
         listener.reading(len(runs), len(todo))
-        runs.append(_run(attached, setting, k, job))
+        runs.append(_run(attached, setting, k, job, risk=risk))
     listener.reading(len(runs), len(todo))
     if all(run.failed for run in runs):
         raise BadInputError(f"no method could run; {runs[0].title}: {runs[0].error}")
     return runs
 
 
-def _run(attached: Attached, setting: Setting, k: int | None, job: Job) -> Run:
-    """Run one method with one k and audit what it would publish."""
+def _run(attached: Attached, setting: Setting, k: int | None, job: Job, *, risk: bool) -> Run:
+    """Run one method with one k, audit what it would publish, and attack it where that is wanted."""
     failed = Run(
         label=setting.label,
         method=setting.method.name,
@@ -353,7 +387,8 @@ def _run(attached: Attached, setting: Setting, k: int | None, job: Job) -> Run:
     begun = time.perf_counter()
     try:
         release = anonymized(_job_of(setting, job, k), str(job.items), attached)
-        return _measured(failed, release, time.perf_counter() - begun)
+        run = _measured(failed, release, time.perf_counter() - begun)
+        return _attacked(run, attached, release, k or job.k or LEAST_K) if risk else run
     except IncrowdError as error:
         return replace_values(failed, error=str(error))
     except MemoryError:
@@ -377,6 +412,21 @@ def _measured(run: Run, release: Release | TileRelease, seconds: float) -> Run:
         withheld=counts.withheld,
         seconds=round(seconds, 6),
         peak_mb=peak_megabytes(),
+    )
+
+
+def _attacked(run: Run, attached: Attached, release: Release | TileRelease, k: int) -> Run:
+    """Add the risk of each question; what cannot be attacked is measured all the same, with the reason."""
+    try:
+        side = risk_of(attached, release, k=k, most=MOST_TRIED)
+    except IncrowdError as error:
+        return replace_values(run, error=run.error or f"the risk could not be measured: {error}")
+    found = {f"risk_{group}": side.worst(group) for group in QUESTIONS}
+    worst = {name: figure for name, figure in found.items() if figure is not None}
+    return replace_values(
+        run,
+        **_rounded({name: figure.risk for name, figure in worst.items()}),
+        risk_intervals={name: [*map(four_digits, figure.risk_interval)] for name, figure in worst.items()},
     )
 
 
@@ -415,7 +465,7 @@ def _csv_lines(runs: Sequence[Run]) -> Iterator[str]:
 
 def _cells(run: Run) -> dict[str, Any]:
     fields = flat(msgspec.to_builtins(run))
-    del fields["use"]  # its measures have columns of their own
+    del fields["use"], fields["risk_intervals"]  # what is in them has columns of its own
     fields["parameters"] = ";".join(f"{name}={value}" for name, value in run.parameters.items())
     fields["bound"] = run.bound and run.bound.value
     return fields

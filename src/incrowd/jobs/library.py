@@ -139,6 +139,7 @@ def compare(
     seed: int | None = None,
     unlisted: Unlisted | None = None,
     distinct: Distinct | None = None,
+    risk: bool = False,
     memory: str | int | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
@@ -152,6 +153,8 @@ def compare(
         Names of methods; parameters behind a colon, as ``"partition:publish=bag"``, several of them separated by ``;``.
     k
         One or several.
+    risk
+        Attack every release too: the risk that a person is singled out, linked, or that something is inferred.
     progress
         Called with (runs done, runs in all).
 
@@ -167,7 +170,7 @@ def compare(
     job = replace(check_input(options, settings), k=min(ks, default=LEAST_K))
     with Clock(Listener(progress)) as clock:
         attached, source = _placed(data, job, settings, _tree(taxonomy), clock)
-        return compared(job, attached, source, settings, ks, clock=clock)
+        return compared(job, attached, source, settings, ks, clock=clock, risk=risk)
 
 
 def _placed(

@@ -1,13 +1,13 @@
 """Two pages beside a release that was audited: a certificate to print, and a dictionary of its columns and parameters.
 
-Both are made from the files of the release and from what the audit found, and from nothing else. So they can be made again from a written release,
-and say nothing that the release does not.
+Both are made from the files of the release and from what the audit found. So they can be made again from a written release, and say nothing that the
+release does not. Only where the publisher had it attacked, the certificate says too what the attacks found.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ from incrowd.release.files.manifest import LIST_FORMAT, TILES_FORMAT, Manifest, 
 from incrowd.release.files.parts import part_files
 from incrowd.release.files.tiles import TileManifest
 from incrowd.report.html import page
+from incrowd.report.risk_rows import RiskRow
 
 __all__ = [
     "Pages",
@@ -87,7 +88,7 @@ def is_page(path: Path) -> bool:
         return False
 
 
-def write_pages(directory: Path, result: Audit, *, force: bool) -> Pages:
+def write_pages(directory: Path, result: Audit, *, force: bool, attacked: Sequence[RiskRow] = ()) -> Pages:
     """Write the pages of a release that is there, both or none."""
     if format_of(directory) == LIST_FORMAT:
         raise BadInputError(
@@ -102,14 +103,14 @@ def write_pages(directory: Path, result: Audit, *, force: bool) -> Pages:
     pages = pages_of(directory)
     with atomic_writes([(path, is_page if force else None) for path in pages]) as drafts:
         for draft, text in zip(
-            drafts, (certificate_page(directory, result), dictionary_page(directory)), strict=True
+            drafts, (certificate_page(directory, result, attacked), dictionary_page(directory)), strict=True
         ):
             draft.write_text(text, encoding="utf-8")
     return pages
 
 
-def certificate_page(directory: Path, result: Audit) -> str:
-    """Return the certificate of the release in a directory, given what its audit found."""
+def certificate_page(directory: Path, result: Audit, attacked: Sequence[RiskRow] = ()) -> str:
+    """Return the certificate of the release in a directory, given what its audit found and, if it was attacked, what attacks did."""
     manifest = _manifest_of(directory)
     return page(
         "certificate.html",
@@ -119,6 +120,7 @@ def certificate_page(directory: Path, result: Audit) -> str:
         window=getattr(manifest, "of_window", None),
         unit=unit_in_words(str(manifest.parameters["unit"])),
         unchecked=[*result.unproven, *result.unchecked],
+        attacked=attacked,
         files=list(_hashes(directory, manifest.files)),
         mark=_mark(),
     )

@@ -16,6 +16,7 @@ from incrowd.errors import BadInputError
 from incrowd.release.files.records import shown
 from incrowd.release.shares import CLASS, ITSELF, WITHHELD, Chosen, Shares, choose_people, fates_of
 from incrowd.report.html import page
+from incrowd.report.risk_rows import RiskRow
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["Known", "check_apart", "check_report", "is_report", "write_report"]
@@ -84,7 +85,9 @@ def is_report(path: Path) -> bool:
         return False
 
 
-def write_report(draft: Path, known: Known, account: Sequence[str], seed: int) -> None:
+def write_report(
+    draft: Path, known: Known, account: Sequence[str], seed: int, attacked: Sequence[RiskRow] = ()
+) -> None:
     """Write a report that only its owner can read.
 
     Parameters
@@ -97,6 +100,8 @@ def write_report(draft: Path, known: Known, account: Sequence[str], seed: int) -
         What was done, with exact numbers.
     seed
         Decides who is shown where several would do.
+    attacked
+        What attacks found, if there were any.
     """
     data, fates = known.data, fates_of(*known)
     rows_of = np.argsort(data.person, kind="stable")
@@ -109,6 +114,7 @@ def write_report(draft: Path, known: Known, account: Sequence[str], seed: int) -
         "private.html",
         people=people,
         account=account,
+        attacked=attacked,
         units=plural_of(data.unit.partition(":")[0]),
         mark=MARK.decode(),
         fates=[int(np.count_nonzero(fates == fate)) for fate in (ITSELF, CLASS, WITHHELD)],

@@ -48,6 +48,7 @@ from incrowd.release.history import past_notes
 from incrowd.release.private_map import check_map, is_map, notes_with, write_map
 from incrowd.release.private_report import Known, check_apart, check_report, is_report, write_report
 from incrowd.release.shares import Shares
+from incrowd.report.risk_rows import RiskRow
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["NEEDS_MAP", "Publication", "RecordsPublication", "check_out", "is_release"]
@@ -58,13 +59,13 @@ NEEDS_MAP = "a release that follows another needs {}: without its map the next o
 class FileBeside(NamedTuple):
     """A file that is written with a release and lies beside it: where, what it must not be or replace, and who writes it.
 
-    It is written to a draft's name, given the draft of the release and what its audit found.
+    It is written to a draft's name, given the draft of the release, what its audit found, and what attacks did.
     """
 
     path: Path
     check: Callable[..., None]
     is_ours: Callable[[Path], bool]
-    write: Callable[[Path, Path, Audit], None]
+    write: Callable[[Path, Path, Audit, Sequence[RiskRow]], None]
 
 
 class Publication(ABC):
@@ -130,6 +131,7 @@ class Publication(ABC):
         map_notes: Mapping[str, str] | None = None,
         certificate: bool = False,
         check: Callable[[Path, Audit], None] | None = None,
+        attack: Callable[[Path], Sequence[RiskRow]] | None = None,
         step: Callable[[str], None] = lambda _: None,
         progress: Progress | None = None,
     ) -> Audit:
@@ -137,10 +139,8 @@ class Publication(ABC):
 
         Parameters
         ----------
-        path
-            The directory to make.
-        force
-            Replace a release that is there already (and nothing else).
+        path, force
+            The directory to make; with `force` it replaces a release that is there already (and nothing else).
         text_forms, heading
             Any of ``jsonl``, ``csv``, ``dat``, beside Parquet, and what the publisher calls the release.
         private_map, private_report
@@ -149,8 +149,9 @@ class Publication(ABC):
             What an auditor needs to read the originals again; kept in the map only.
         certificate
             Write a certificate and a dictionary beside the directory, once the audit has confirmed what is in it.
-        check
-            Adds to what the audit found, given the directory and the result.
+        check, attack
+            The one adds to what the audit found, given the directory and the result. The other attacks the directory once it is audited: what it returns
+            stands on the certificate and in the private report; if it raises, nothing is published.
         step, progress
             Called with ``"measure"``, ``"write"`` and ``"audit"`` as each begins, and with (audited, total) records.
 
@@ -173,9 +174,10 @@ class Publication(ABC):
             self._write_files(draft, text_forms, heading)
             step("audit")
             result = self._audited(draft, progress, check)
+            attacked = attack(draft) if attack else ()
             step("write")
             for one, file in zip(beside[::-1], files, strict=True):
-                one.write(file, draft, result)
+                one.write(file, draft, result, attacked)
         return result
 
     def _private_files(
@@ -189,13 +191,16 @@ class Publication(ABC):
                     Path(map_to),
                     check_map,
                     is_map,
-                    lambda file, draft, _: self._write_map(file, draft, notes),
+                    lambda file, draft, *_: self._write_map(file, draft, notes),
                 )
             )
         if report_to is not None:
             files.append(
                 FileBeside(
-                    Path(report_to), check_report, is_report, lambda file, *_: self._write_report(file)
+                    Path(report_to),
+                    check_report,
+                    is_report,
+                    lambda file, _draft, _audit, attacked: self._write_report(file, attacked),
                 )
             )
         return files
@@ -221,7 +226,7 @@ class Publication(ABC):
         """Who got what; None where that is not known in this process, or nobody's. Private."""
         return None
 
-    def _write_report(self, file: Path) -> None:
+    def _write_report(self, file: Path, attacked: Sequence[RiskRow]) -> None:
         """Write originals beside what is published of them."""
         shares = self.shares
         if shares is None:
@@ -229,7 +234,7 @@ class Publication(ABC):
                 f"what method {self.method} publishes is not known person by person here: drop {option('private_report')}"
             )
         known = Known(self.transactions, self.taxonomy, shares)
-        write_report(file, known, self.account, int(self.parameters["seed"]))
+        write_report(file, known, self.account, int(self.parameters["seed"]), attacked)
 
     def _measure(self) -> None:
         """Measure before anything is written, so that writing is not charged for it."""
@@ -414,14 +419,14 @@ def _pages(out: Path) -> list[FileBeside]:
     """Return the pages for readers that are written with a release."""
     certificate, dictionary = pages_of(out)
 
-    def write_certificate(file: Path, draft: Path, result: Audit) -> None:
+    def write_certificate(file: Path, draft: Path, result: Audit, attacked: Sequence[RiskRow]) -> None:
         if result.holds is not True:
             raise ClaimError(
                 "no audit can confirm this release, so it gets no certificate: nothing was published"
             )
-        file.write_text(certificate_page(draft, result), encoding="utf-8")
+        file.write_text(certificate_page(draft, result, attacked), encoding="utf-8")
 
-    def write_dictionary(file: Path, draft: Path, _: Audit) -> None:
+    def write_dictionary(file: Path, draft: Path, *_: object) -> None:
         file.write_text(dictionary_page(draft), encoding="utf-8")
 
     return [

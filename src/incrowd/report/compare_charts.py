@@ -11,9 +11,10 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from incrowd.report.compare_measures import RISKS, risks_of
 from incrowd.report.vega import Spec
 
-__all__ = ["Section", "chart_rows", "charts", "sections"]
+__all__ = ["Chart", "Section", "against", "chart_rows", "charts", "room_for_names", "sections"]
 
 Row = Mapping[str, Any]
 
@@ -54,6 +55,7 @@ TOOLTIP = [
     {"field": "linkage", "title": "record linkage (RL)", "format": ".1f"},
     {"field": "groups", "title": "distinct records or tiles", "format": ","},
     {"field": "withheld", "title": "withheld", "format": ","},
+    *({"field": name, "title": f"risk: {title}", "format": ".2%"} for name, title in RISKS.items()),
     {"field": "seconds", "title": "seconds", "format": ".3f"},
 ]
 
@@ -215,6 +217,7 @@ def chart_rows(runs: Sequence[Row]) -> list[dict[str, Any]]:
         largest[run["label"]] = max(largest.get(run["label"], 0), run["k"] or 0)
     return [
         {name: run[name] for name in fields}
+        | risks_of(run)
         | _place(run, points[_without_curve(run)], is_last=(run["k"] or 0) == largest[run["label"]])
         for run in drawn
     ]
@@ -258,7 +261,7 @@ def charts(rows: Sequence[Row]) -> dict[str, Spec]:
 
     Charts by k leave out runs without k. A chart that would be empty is left out.
     """
-    found = {chart.id: _against(rows, chart) for chart in (WORTH, TRADE) if _drawn(rows, chart)}
+    found = {chart.id: against(rows, chart) for chart in (WORTH, TRADE) if _drawn(rows, chart)}
     for chart in (*USE, *LOSSES, TIME):
         if with_k := [row for row in _drawn(rows, chart) if row["k"] is not None]:
             found[chart.id] = _by_k(rows, with_k, chart)
@@ -362,6 +365,11 @@ def _part_for(letters: int, width: int) -> float:
     return min(MOST_FOR_NAMES, (LETTER * letters + 14) / width)
 
 
+def room_for_names(drawn: Sequence[Row]) -> float:
+    """Return the part of a wide chart's width that the names beside its points take."""
+    return _part_for(max(len(row["right"]) for row in drawn), WIDE_CHART)
+
+
 def _around(drawn: Sequence[Row], field: str, part: float) -> list[float]:
     """Return where an axis begins and ends: a little before the least value, and a part of it beyond the largest."""
     values = [row[field] for row in drawn]
@@ -369,12 +377,13 @@ def _around(drawn: Sequence[Row], field: str, part: float) -> list[float]:
     return [low - 0.06 * span, low + span * 1.02 / (1 - part)]
 
 
-def _against(rows: Sequence[Row], chart: Chart) -> Spec:
+def against(rows: Sequence[Row], chart: Chart) -> Spec:
     """Return a chart of one measure against another: a point for each method and k, and any curves."""
     assert chart.against is not None  # noqa: S101 - the caller has such charts
     drawn = _drawn(rows, chart)
-    part = _part_for(max(len(row["right"]) for row in drawn), WIDE_CHART)
-    x = _axis(*chart.against, {"domain": _around(drawn, chart.against[0], part), "nice": False})
+    x = _axis(
+        *chart.against, {"domain": _around(drawn, chart.against[0], room_for_names(drawn)), "nice": False}
+    )
     y = _axis(chart.field, chart.axis, {"domain": _around(drawn, chart.field, 0.04), "nice": False})
     for axis in (x, y):  # room for marks and names is no value
         axis["axis"]["labelExpr"] = "datum.value < 0 || datum.value > 1 ? '' : datum.label"

@@ -7,7 +7,7 @@ from typing import Any
 
 from incrowd.report.html import share
 
-__all__ = ["COLUMNS", "cell", "columns_of", "flat"]
+__all__ = ["COLUMNS", "HIGHEST_RISK", "RISKS", "cell", "columns_of", "flat", "risks_of"]
 
 Run = Mapping[str, Any]
 
@@ -35,19 +35,46 @@ COLUMNS = {
     "k_min": "smallest",
     "people_min": "people",
     "withheld": "withheld",
+    "risk_singling_out": "singled out",
+    "risk_linkability": "linked",
+    "risk_inference": "inferred",
     "seconds": "seconds",
     "peak_mb": "peak MB",
 }
+RISKS = {
+    "risk_singling_out": "singling out",
+    "risk_linkability": "linkability",
+    "risk_inference": "inference",
+}
+HIGHEST_RISK = "risk"
+ENDS = ("low", "high")
 USE = tuple(name for name in COLUMNS if name.startswith("use_"))
-SHARES = (*USE, "ggd_norm", "ncp", "ic_norm", "kept_exactly", "blm", "recall")
+SHARES = (*USE, "ggd_norm", "ncp", "ic_norm", "kept_exactly", "blm", "recall", *RISKS)
 WHOLE = ("groups", "k_min", "people_min", "withheld", "peak_mb")
 DECIMALS = {"sdist": 2, "information_loss": 1, "linkage": 1, "avg_length": 2, "avg_level": 2, "seconds": 3}
 
 
 def flat(run: Run) -> dict[str, Any]:
-    """Return a run with its measures of use beside the others, as ``use_...``; None where it has none."""
-    use = run["use"] or {}
-    return {**run, **{name: use.get(name.removeprefix("use_")) for name in USE}}
+    """Return a run with its measures of use and the ends of its risks beside the others, as ``use_...`` and ``risk_..._low``; None where it has none."""
+    use, ends = run["use"] or {}, run["risk_intervals"] or {}
+    measured = {name: use.get(name.removeprefix("use_")) for name in USE}
+    risks = {
+        f"{name}_{end}": ends[name][place] if name in ends else None
+        for name in RISKS
+        for place, end in enumerate(ENDS)
+    }
+    return {**run, **measured, **risks}
+
+
+def risks_of(run: Run) -> dict[str, float | None]:
+    """Return the risks of a run with what they lie between, and the highest of them; None where it was not attacked."""
+    measured = [name for name in RISKS if run[name] is not None]
+    highest = max(measured, key=lambda name: run[name], default=None)
+    found: dict[str, float | None] = {}
+    for end in ("", *(f"_{end}" for end in ENDS)):
+        found |= {f"{name}{end}": run[f"{name}{end}"] for name in RISKS}
+        found[f"{HIGHEST_RISK}{end}"] = None if highest is None else run[f"{highest}{end}"]
+    return found
 
 
 def columns_of(runs: Sequence[Run]) -> dict[str, str]:

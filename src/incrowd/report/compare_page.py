@@ -14,6 +14,7 @@ from incrowd.report.bound import bounds_note
 from incrowd.report.compare_charts import chart_rows, charts, sections
 from incrowd.report.compare_choice import choices, in_words, shown_ks
 from incrowd.report.compare_measures import cell, columns_of, flat
+from incrowd.report.compare_risk import CHART, risk_chart, risk_note
 from incrowd.report.html import render
 
 __all__ = ["KINDS", "PRIVATE", "input_in_words", "render_comparison", "verdict"]
@@ -60,7 +61,8 @@ def render_comparison(result: Mapping[str, Any]) -> str:
     """Render the page of a comparison (the object that ``compare.json`` holds)."""
     runs = [flat(run) for run in result["runs"]]
     rows = chart_rows(runs)
-    specs = charts(rows)
+    attacked = result.get("risk")
+    specs = charts(rows) | (risk_chart(rows, attacked) if attacked else {})
     return render(
         "compare.html",
         result=result,
@@ -73,6 +75,8 @@ def render_comparison(result: Mapping[str, Any]) -> str:
         ks=shown_ks(runs),
         failures=[run for run in runs if run["error"]],
         columns=columns_of(runs),
+        decide=[CHART] if CHART.id in specs else [],
+        risk_note=risk_note(attacked) if attacked else "",
         sections=sections(specs, bounds_note(runs)),
         specs=specs,
         without_k=any(row["k"] is None for row in rows),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
 from itertools import groupby
 from typing import Any
@@ -13,7 +13,7 @@ from rich.text import Text
 
 from incrowd.report.compare_measures import cell
 
-__all__ = ["SHOWN", "as_text", "runs_table"]
+__all__ = ["as_text", "runs_table", "shown_columns"]
 
 # The columns that fit into a terminal of 80 characters; the files have the rest.
 SHOWN = {
@@ -25,8 +25,23 @@ SHOWN = {
     "k_min": "k_min",
     "seconds": "s",
 }
+# Where releases were attacked, what an attacker gets stands in the place of these.
+LEFT_OUT = ("ggd_norm", "groups", "k_min")
+ATTACKED = {
+    "risk_singling_out": "risk:\nsingled\nout",
+    "risk_linkability": "risk:\nlinked",
+    "risk_inference": "risk:\nin-\nferred",
+}
 VERDICTS = {True: ("holds", "green"), False: ("BROKEN", "bold red")}
 TITLES = {"none": "Nothing is promised", "differential privacy": "differential privacy (private numbers)"}
+
+
+def shown_columns(runs: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the columns that are shown, with the risks where any was measured."""
+    if all(run[name] is None for run in runs for name in ATTACKED):
+        return SHOWN
+    shown = {name: title for name, title in SHOWN.items() if name not in (*LEFT_OUT, "seconds")}
+    return {**shown, **ATTACKED, "seconds": SHOWN["seconds"]}
 
 
 def runs_table(runs: Sequence[Mapping[str, Any]]) -> Table:
@@ -35,19 +50,20 @@ def runs_table(runs: Sequence[Mapping[str, Any]]) -> Table:
     table.add_column("method", overflow="fold")
     table.add_column("k", justify="right")
     table.add_column("audit")
-    for title in SHOWN.values():
+    shown = shown_columns(runs)
+    for title in shown.values():
         table.add_column(title, justify="right")
     for kind, same in groupby(runs, key=lambda run: run["kind"]):
         if table.row_count:
             table.add_row()
         table.add_row(Text(TITLES.get(kind, kind), style="bold"))
         for run in same:
-            table.add_row(*_row(run))
+            table.add_row(*_row(run, shown))
     return table
 
 
-def _row(run: Mapping[str, Any]) -> list[Text]:
-    numbers = [Text(cell(run, name)) for name in SHOWN]
+def _row(run: Mapping[str, Any], shown: Iterable[str]) -> list[Text]:
+    numbers = [Text(cell(run, name)) for name in shown]
     k = "-" if run["k"] is None else str(run["k"])
     return [Text(f"  {run['label']}"), Text(k), Text(*_said(run)), *numbers]
 

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from incrowd.core.shown import html_lines, html_table
 from incrowd.errors import BadInputError, check_choice, option
+from incrowd.report.html import share
 from incrowd.risk.rates import Figure
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "Attack",
     "Found",
     "Group",
+    "Headline",
     "Light",
     "Limits",
     "Risk",
@@ -28,6 +31,7 @@ __all__ = [
     "attack_named",
     "each_figure",
     "parse_max_risk",
+    "worst_of",
 ]
 
 Group = Literal["singling_out", "linkability", "inference", "minimality", "planted_accounts"]
@@ -151,7 +155,7 @@ ATTACKS: tuple[Attack, ...] = (
         "inference",
         "one_more_item",
         "have one more item that is guessed right",
-        "The attacker knows some items of a person and guesses one more, of those that at most 5 % of the people have. "
+        "The attacker knows some items of a person and guesses one more, of those that at most 5% of the people have. "
         "The guess is what is printed most often in what matches best.",
     ),
     Attack(
@@ -202,6 +206,14 @@ def attack_named(name: str) -> Attack:
     return _BY_NAME[name]
 
 
+class Headline(NamedTuple):
+    """The figure that makes the risk of a question: of which attack, and with how many known items (0: it has no such number)."""
+
+    attack: Attack
+    known: int
+    figure: Figure
+
+
 @dataclass(frozen=True, eq=False)
 class Side:
     """What attacks found in raw data, or in a release.
@@ -226,16 +238,21 @@ class Side:
             if attack.group == group and attack.name in self.found:
                 yield attack, self.found[attack.name]
 
-    def worst(self, group: Group) -> Figure | None:
+    def headline(self, group: Group) -> Headline | None:
         """Return the figure with the highest risk of those that make the headline of a question; None where none was measured."""
         figures = [
-            figure
+            Headline(attack, known, figure)
             for attack, found in self.figures(group)
             if attack.is_headline
-            for figure in each_figure(found).values()
+            for known, figure in each_figure(found).items()
             if figure.attack.tries
         ]
-        return max(figures, key=lambda figure: figure.risk, default=None)
+        return max(figures, key=lambda one: one.figure.risk, default=None)
+
+    def worst(self, group: Group) -> Figure | None:
+        """Return the figure of the headline of a question; None where none was measured."""
+        headline = self.headline(group)
+        return None if headline is None else headline.figure
 
     def risk(self, group: Group) -> float:
         """Return the highest risk of a question, 0 where nothing was measured."""
@@ -302,6 +319,28 @@ class Risk:
         sides = {name: {**side.as_dict(), "lights": self.lights(side)} for name, side in self.sides.items()}
         return {**how, "method": self.method or None, "limits": self.limits._asdict(), **sides}
 
+    def _repr_html_(self) -> str:
+        title = f"{self.name}: what attackers get of {self.people:,} people (k = {self.k}). Private: for the owner."
+        questions = ([GROUPS[group], *self._answers(group)] for group in QUESTIONS)
+        attacks = (
+            [attack.title, *(_shortly(side.found.get(attack.name)) for side in self.sides.values())]
+            for attack in ATTACKS
+            if any(attack.name in side.found for side in self.sides.values())
+        )
+        return (
+            html_table(title, questions, ["risk", *self.sides])
+            + html_table("Of the people who were tried:", attacks, ["", *self.sides])
+            + html_lines(["A low figure is a lower bound: other attackers may find more."])
+        )
+
+    def _answers(self, group: Group) -> list[str]:
+        """Return the light and the risk of a question in words, a text a side."""
+        worst = [side.worst(group) for side in self.sides.values()]
+        return [
+            "not measured" if one is None else f"{self.limits.light(one.risk)}: {share(one.risk)}"
+            for one in worst
+        ]
+
     def __repr__(self) -> str:
         def said(side: Side) -> str:
             return ", ".join(f"{group} {side.risk(group):.1%}" for group in QUESTIONS)
@@ -329,6 +368,21 @@ def parse_max_risk(text: str | None) -> dict[str, float]:
 def each_figure(found: Found) -> Mapping[int, Figure]:
     """Return the figures by number of known items; a single one as that of 0."""
     return {0: found} if isinstance(found, Figure) else found
+
+
+def worst_of(found: Found) -> tuple[int, Figure]:
+    """Return the figure of an attack with the highest risk, behind its number of known items."""
+    return max(each_figure(found).items(), key=lambda one: one[1].risk)
+
+
+def _shortly(found: Found | None) -> str:
+    """Return how often an attack succeeds, with as many known items as it needs most."""
+    if not found:
+        return ""
+    known, figure = worst_of(found)
+    if not figure.attack.tries:
+        return "nobody to try"
+    return f"{share(figure.value)} ({known} known)" if known else share(figure.value)
 
 
 def _spelled(name: str, found: Found) -> dict[str, Any]:
