@@ -318,13 +318,16 @@ def _count_beside(tile: int, own: Ints32, held: Slots, people: People, beside: B
 def _list_beside(tile: int, own: Ints32, held: Slots, beside: Beside, pairs: Meetings) -> None:
     """Write down the units of each pair that was pushed."""
     for unit in own:
-        start, its_slot = held.start[unit], slot_of(held, unit, tile)
-        for at in range(start, held.start[unit + 1]):
+        start, stop = held.start[unit], held.start[unit + 1]
+        own_slot = start
+        while held.tile[own_slot] != tile:
+            own_slot += 1
+        for at in range(start, stop):
             other = held.tile[at]
             if other > tile:
                 break
             if other != FREE and beside.to[other] > 0:  # never itself
-                note_meeting(pairs, beside.to[other] - 1, unit, its_slot, at - start)
+                note_meeting(pairs, beside.to[other] - 1, unit, own_slot - start, at - start)
                 beside.to[other] += 1
 
 
