@@ -110,7 +110,9 @@ def sink(heap: Heap, score: int) -> bool:
         if best >= heap.size:
             break
         for child in range(best + 1, min(best + CHILDREN, heap.size)):
-            if _comes_first(line, entry[child, SCORE], entry[child, PAIR], entry[best, SCORE], entry[best, PAIR]):
+            if _comes_first(
+                line, entry[child, SCORE], entry[child, PAIR], entry[best, SCORE], entry[best, PAIR]
+            ):
                 best = child
         if _comes_first(line, score, pair, entry[best, SCORE], entry[best, PAIR]):
             break

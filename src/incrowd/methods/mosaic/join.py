@@ -89,7 +89,7 @@ class Beside(NamedTuple):
 
     Parameters
     ----------
-    count
+    counted
         The columns `IN_UNITS`, `IN_PEOPLE` and `LAST` of each tile: its units and owners, and the owner counted last, and 1. They
         are side by side because they are changed together.
     touched
@@ -98,7 +98,7 @@ class Beside(NamedTuple):
         Where to write the next unit of both tiles, and 1; 0 for a tile that makes no pair.
     """
 
-    count: Ints32
+    counted: Ints32
     touched: Ints32
     to: Ints64
 
@@ -275,7 +275,7 @@ def _meet(
 ) -> tuple[Heap, Meetings]:
     """Push the pairs of a tile and every older one beside it that pay and have owners enough, and list their units."""
     own = lists.value[tiles.begin[tile] : tiles.end[tile]]
-    touched, count = _count_beside(tile, own, held, people, beside), beside.count
+    touched, count = _count_beside(tile, own, held, people, beside), beside.counted
     for i in range(touched):
         other = beside.touched[i]
         if count[other, IN_PEOPLE] >= labels.needs.people[tiles.kinds[tile] | tiles.kinds[other]]:
@@ -295,22 +295,21 @@ def _meet(
 @helper
 def _count_beside(tile: int, own: Ints32, held: Slots, people: People, beside: Beside) -> int:
     """Count the units and owners of every older tile in a tile's own units; return how many such tiles there are."""
-    touched, count = 0, beside.count
+    touched, count = 0, beside.counted
     for unit in own:
         owner = people.owner[unit]
         for at in range(held.start[unit], held.start[unit + 1]):
             other = held.tile[at]
             if other > tile:
                 break  # slots ascend as long as there are younger tiles
-            if other == tile or other == FREE:
-                continue
-            if count[other, IN_UNITS] == 0:
-                beside.touched[touched] = other
-                touched += 1
-            count[other, IN_UNITS] += 1
-            if count[other, LAST] != owner + 1:
-                count[other, LAST] = owner + 1
-                count[other, IN_PEOPLE] += people.counts[owner]
+            if FREE < other < tile:
+                if count[other, IN_UNITS] == 0:
+                    beside.touched[touched] = other
+                    touched += 1
+                count[other, IN_UNITS] += 1
+                if count[other, LAST] != owner + 1:
+                    count[other, LAST] = owner + 1
+                    count[other, IN_PEOPLE] += people.counts[owner]
     return touched
 
 
@@ -342,7 +341,7 @@ def _score(n: int, f: int, g: int, tiles: Tiles, labels: Labels, units: int, pow
 @helper
 def _paid(n: int, lift: float, contexts: int, sizes: float, power: float) -> int:
     """Return a score. Only numbers are given: each array that is given to a function with branches takes time to count."""
-    if contexts == 2 or (contexts == 0 and lift <= 1.0):
+    if contexts > 1 or (contexts == 0 and lift <= 1.0):
         return 0
     return int(np.rint(MILLION * n**power * sizes * sizes * np.log(lift + contexts)))
 

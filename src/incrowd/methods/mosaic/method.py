@@ -25,7 +25,13 @@ from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Bools, Ints32, Ints64, Progress, Words64
 from incrowd.errors import BadInputError, check_least, option
-from incrowd.methods.mosaic.contents import by_row, content_words, count_holders, count_people, distinct_labels
+from incrowd.methods.mosaic.contents import (
+    by_row,
+    content_words,
+    count_holders,
+    count_people,
+    distinct_labels,
+)
 from incrowd.methods.mosaic.cover import Cover, Labels, People, cover_of, tiles_in_order
 from incrowd.methods.mosaic.floor import WITHHELD, floor, kinds_of
 from incrowd.methods.mosaic.join import AFTER_ROWS, join
