@@ -8,6 +8,15 @@ import numpy as np
 
 from incrowd.core.types import Floats, Ints32, Ints64, Words64
 from incrowd.kernels.jit import helper, kernel
+from incrowd.methods.mosaic.beside import (
+    IN_PEOPLE,
+    IN_UNITS,
+    LAST,
+    Beside,
+    beside_for,
+    count_beside,
+    list_beside,
+)
 from incrowd.methods.mosaic.cover import Cover, Labels, People, kinds_in
 from incrowd.methods.mosaic.heap import (
     BEGIN,
@@ -27,12 +36,10 @@ from incrowd.methods.mosaic.held import count_owners
 from incrowd.methods.mosaic.leftover import UNKNOWN, Least, hold_back, marks_for
 from incrowd.methods.mosaic.piles import Pile, added
 from incrowd.methods.mosaic.slots import (
-    FREE,
     Meetings,
     Slots,
     holds_at,
     meetings_for,
-    note_meeting,
     put_at,
     slot_of,
     slots_of,
@@ -51,7 +58,6 @@ MILLION = (
     1_000_000  # scores are compared in millionths: logarithms differ between platforms in their last digits
 )
 NO_LIMIT = 2**62
-IN_UNITS, IN_PEOPLE, LAST = range(3)
 
 
 class Tiles(NamedTuple):
@@ -82,25 +88,6 @@ class Tiles(NamedTuple):
     word: Words64
     kinds: Ints64
     weight: Floats
-
-
-class Beside(NamedTuple):
-    """Counters of the tiles beside a new one, all zero between two uses.
-
-    Parameters
-    ----------
-    counted
-        The columns `IN_UNITS`, `IN_PEOPLE` and `LAST` of each tile: its units and owners, and the owner counted last, and 1. They
-        are side by side because they are changed together.
-    touched
-        The tiles that have been counted.
-    to
-        Where to write the next unit of both tiles, and 1; 0 for a tile that makes no pair.
-    """
-
-    counted: Ints32
-    touched: Ints32
-    to: Ints64
 
 
 def join(
@@ -139,7 +126,7 @@ def _join(
     cover: Cover, labels: Labels, people: People, k: int, confidence: float, power: float
 ) -> tuple[Ints64, Ints32, Ints64, Ints32, int]:
     units, number = len(cover.start) - 1, len(cover.first) - 1
-    tiles, beside = _tiles(cover, labels, k), _beside(cover, k)
+    tiles, beside = _tiles(cover, labels, k), beside_for(cover, k)
     lists = _lists(cover, tiles, people)
     held = slots_of(cover, tiles.begin, tiles.end, lists.value)
     content = Pile(cover.label.copy(), len(cover.label))
@@ -218,12 +205,6 @@ def _tiles(cover: Cover, labels: Labels, k: int) -> Tiles:
 
 
 @helper
-def _beside(cover: Cover, k: int) -> Beside:
-    room = len(cover.first) + len(cover.tile) // k + 1
-    return Beside(np.zeros((room, 4), np.int32), np.empty(room, np.int32), np.zeros(room, np.int64))
-
-
-@helper
 def _lists(cover: Cover, tiles: Tiles, people: People) -> Pile:
     """Return the units of every tile, one tile after the other."""
     for tile in cover.tile:
@@ -275,7 +256,7 @@ def _meet(
 ) -> tuple[Heap, Meetings]:
     """Push the pairs of a tile and every older one beside it that pay and have owners enough, and list their units."""
     own = lists.value[tiles.begin[tile] : tiles.end[tile]]
-    touched, count = _count_beside(tile, own, held, people, beside), beside.counted
+    touched, count = count_beside(tile, own, held, people, beside), beside.counted
     for i in range(touched):
         other = beside.touched[i]
         if count[other, IN_PEOPLE] >= labels.needs.people[tiles.kinds[tile] | tiles.kinds[other]]:
@@ -284,50 +265,12 @@ def _meet(
                 beside.to[other] = pairs.used + 1
                 heap = push(heap, score, tile, other, pairs.used, count[other, IN_UNITS], step)
                 pairs = with_meetings(pairs, count[other, IN_UNITS])
-    _list_beside(tile, own, held, beside, pairs)
+    list_beside(tile, own, held, beside, pairs)
     for i in range(touched):
         other = beside.touched[i]
         count[other, IN_UNITS] = count[other, IN_PEOPLE] = count[other, LAST] = 0
         beside.to[other] = 0
     return heap, pairs
-
-
-@helper
-def _count_beside(tile: int, own: Ints32, held: Slots, people: People, beside: Beside) -> int:
-    """Count the units and owners of every older tile in a tile's own units; return how many such tiles there are."""
-    touched, count = 0, beside.counted
-    for unit in own:
-        owner = people.owner[unit]
-        for at in range(held.start[unit], held.start[unit + 1]):
-            other = held.tile[at]
-            if other > tile:
-                break  # slots ascend as long as there are younger tiles
-            if FREE < other < tile:
-                if count[other, IN_UNITS] == 0:
-                    beside.touched[touched] = other
-                    touched += 1
-                count[other, IN_UNITS] += 1
-                if count[other, LAST] != owner + 1:
-                    count[other, LAST] = owner + 1
-                    count[other, IN_PEOPLE] += people.counts[owner]
-    return touched
-
-
-@helper
-def _list_beside(tile: int, own: Ints32, held: Slots, beside: Beside, pairs: Meetings) -> None:
-    """Write down the units of each pair that was pushed."""
-    for unit in own:
-        start, stop = held.start[unit], held.start[unit + 1]
-        own_slot = start
-        while held.tile[own_slot] != tile:
-            own_slot += 1
-        for at in range(start, stop):
-            other = held.tile[at]
-            if other > tile:
-                break
-            if other != FREE and beside.to[other] > 0:  # never itself
-                note_meeting(pairs, beside.to[other] - 1, unit, own_slot - start, at - start)
-                beside.to[other] += 1
 
 
 @helper
