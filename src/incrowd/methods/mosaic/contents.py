@@ -8,7 +8,9 @@ from incrowd.core.types import Bools, Ints32, Ints64, Words64
 from incrowd.kernels.jit import helper, kernel
 from incrowd.methods.mosaic.cover import Cover
 
-__all__ = ["content_words", "count_holders", "distinct_labels"]
+__all__ = ["by_row", "content_words", "count_holders", "count_people", "distinct_labels"]
+
+SHORT = 32
 
 
 @kernel
@@ -38,13 +40,52 @@ def distinct_labels(unit: Ints64, node: Ints32) -> int:
         while stop < len(unit) and unit[stop] == unit[first]:
             stop += 1
         own, own_unit = node[first:stop], unit[first]
-        own.sort()
+        _sort(own)
         for at in range(len(own)):
             if at == 0 or own[at] != own[at - 1]:
                 unit[left], node[left] = own_unit, own[at]
                 left += 1
         first = stop
     return left
+
+
+@helper
+def _sort(some: Ints32) -> None:
+    """Sort a list in place. Most are short, and Numba's own way begins with room for long ones."""
+    if len(some) > SHORT:
+        some.sort()
+        return
+    for at in range(1, len(some)):
+        one, to = some[at], at
+        while to > 0 and some[to - 1] > one:
+            some[to] = some[to - 1]
+            to -= 1
+        some[to] = one
+
+
+@kernel
+def count_people(label: Ints32, owner: Ints32, counts: Bools, labels: int) -> Ints64:
+    """Return how many owners who count have each label, given the label and the owner of each occurrence; owners ascend."""
+    people, last = np.zeros(labels, np.int64), np.full(labels, -1, np.int32)
+    for at in range(len(label)):
+        if last[label[at]] != owner[at]:
+            last[label[at]] = owner[at]
+            people[label[at]] += counts[owner[at]]
+    return people
+
+
+@kernel
+def by_row(row: Ints64, tile: Ints32, rows: int) -> tuple[Ints64, Ints32]:
+    """Return the tiles of each row, one row after the other, and where each begins, given the row of each tile."""
+    start = np.zeros(rows + 1, np.int64)
+    for one in row:
+        start[one + 1] += 1
+    start = np.cumsum(start)
+    to, found = start[:-1].copy(), np.empty(len(tile), np.int32)
+    for at in range(len(row)):
+        found[to[row[at]]] = tile[at]
+        to[row[at]] += 1
+    return start, found
 
 
 @kernel

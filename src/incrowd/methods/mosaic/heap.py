@@ -9,76 +9,124 @@ import numpy as np
 from incrowd.core.types import Ints64
 from incrowd.kernels.jit import helper
 
-__all__ = ["BEGIN", "OLDER", "SCORE", "SEEN", "UNITS", "YOUNGER", "Heap", "empty_heap", "pop", "push", "sink"]
+__all__ = [
+    "BEGIN",
+    "OLDER",
+    "PAIR",
+    "SEEN",
+    "UNITS",
+    "YOUNGER",
+    "Heap",
+    "empty_heap",
+    "pop",
+    "push",
+    "score_of_first",
+    "sink",
+]
 
-COLUMNS = 6
-SCORE, YOUNGER, OLDER, BEGIN, UNITS, SEEN = range(COLUMNS)
+COLUMNS = 5
+YOUNGER, OLDER, BEGIN, UNITS, SEEN = range(COLUMNS)
+SCORE, PAIR = range(2)
+CHILDREN = 4  # side by side in one line of the processor's cache
 
 
 class Heap(NamedTuple):
-    """Pairs, and how many there are: score; younger and older tile; where the units begin that held both, and how many; and when."""
+    """Pairs by score, and what is known of each.
+
+    Parameters
+    ----------
+    line
+        Younger and older tile of each pair that was ever pushed; where the units begin that held both, and how many; and when.
+    pairs
+        How many pairs that is.
+    entry
+        Score and number of each pair in the heap. They are apart from the rest because pairs sink through many entries.
+    size
+        How many of them there are.
+    """
 
     line: Ints64
+    pairs: int
+    entry: Ints64
     size: int
 
 
 @helper
 def empty_heap() -> Heap:
     """Return a heap without a pair."""
-    return Heap(np.empty((1024, COLUMNS), np.int64), 0)
+    return Heap(np.empty((1024, COLUMNS), np.int64), 0, np.empty((1024, 2), np.int64), 0)
 
 
 @helper
 def push(heap: Heap, score: int, younger: int, older: int, begin: int, units: int, seen: int) -> Heap:
     """Add a pair; return the heap, which may be a larger one."""
-    line, at = heap.line, heap.size
-    if at == len(line):
-        line = np.empty((2 * at, COLUMNS), np.int64)
-        line[:at] = heap.line
-    line[at, SCORE], line[at, YOUNGER], line[at, OLDER] = score, younger, older
-    line[at, BEGIN], line[at, UNITS], line[at, SEEN] = begin, units, seen
-    while at > 0 and _comes_first(line, at, (at - 1) // 2):
-        _swap(line, at, (at - 1) // 2)
-        at = (at - 1) // 2
-    return Heap(line, heap.size + 1)
+    line, pair = _with_room(heap.line, heap.pairs), heap.pairs
+    entry, at = _with_room(heap.entry, heap.size), heap.size
+    line[pair, YOUNGER], line[pair, OLDER] = younger, older
+    line[pair, BEGIN], line[pair, UNITS], line[pair, SEEN] = begin, units, seen
+    while at > 0:
+        above = (at - 1) // CHILDREN
+        if not _comes_first(line, score, pair, entry[above, SCORE], entry[above, PAIR]):
+            break
+        entry[at, SCORE], entry[at, PAIR] = entry[above, SCORE], entry[above, PAIR]
+        at = above
+    entry[at, SCORE], entry[at, PAIR] = score, pair
+    return Heap(line, pair + 1, entry, heap.size + 1)
+
+
+@helper
+def _with_room(rows: Ints64, used: int) -> Ints64:
+    """Return rows with room for one more."""
+    if used < len(rows):
+        return rows
+    larger = np.empty((2 * used, rows.shape[1]), np.int64)
+    larger[:used] = rows
+    return larger
+
+
+@helper
+def score_of_first(heap: Heap) -> int:
+    """Return the score of the best pair."""
+    return int(heap.entry[0, SCORE])
 
 
 @helper
 def pop(heap: Heap) -> Heap:
     """Remove the best pair."""
-    heap.line[0] = heap.line[heap.size - 1]
-    smaller = Heap(heap.line, heap.size - 1)
-    sink(smaller)
+    last = heap.size - 1
+    score = heap.entry[last, SCORE]
+    heap.entry[0, PAIR] = heap.entry[last, PAIR]
+    smaller = Heap(heap.line, heap.pairs, heap.entry, last)
+    sink(smaller, score)
     return smaller
 
 
 @helper
-def sink(heap: Heap) -> bool:
-    """Let the first pair, whose score has fallen, sink to its place; tell whether another is first now."""
-    at = 0
+def sink(heap: Heap, score: int) -> bool:
+    """Give the first pair a score and let it sink to its place; tell whether another is first now."""
+    line, entry, at, pair = heap.line, heap.entry, 0, heap.entry[0, PAIR]
     while True:
-        child = 2 * at + 1
-        if child >= heap.size:
-            return at > 0
-        if child + 1 < heap.size and _comes_first(heap.line, child + 1, child):
-            child += 1
-        if not _comes_first(heap.line, child, at):
-            return at > 0
-        _swap(heap.line, at, child)
-        at = child
+        best = CHILDREN * at + 1
+        if best >= heap.size:
+            break
+        for child in range(best + 1, min(best + CHILDREN, heap.size)):
+            if _comes_first(
+                line, entry[child, SCORE], entry[child, PAIR], entry[best, SCORE], entry[best, PAIR]
+            ):
+                best = child
+        if _comes_first(line, score, pair, entry[best, SCORE], entry[best, PAIR]):
+            break
+        entry[at, SCORE], entry[at, PAIR] = entry[best, SCORE], entry[best, PAIR]
+        at = best
+    entry[at, SCORE], entry[at, PAIR] = score, pair
+    return at > 0
 
 
 @helper
-def _comes_first(line: Ints64, a: int, b: int) -> bool:
+def _comes_first(line: Ints64, score: int, pair: int, other_score: int, other: int) -> bool:
     """Tell whether one pair comes before another: by score, then the younger tile, then the older."""
-    if line[a, SCORE] != line[b, SCORE]:
-        return bool(line[a, SCORE] > line[b, SCORE])
-    if line[a, YOUNGER] != line[b, YOUNGER]:
-        return bool(line[a, YOUNGER] < line[b, YOUNGER])
-    return bool(line[a, OLDER] < line[b, OLDER])
-
-
-@helper
-def _swap(line: Ints64, a: int, b: int) -> None:
-    for column in range(COLUMNS):
-        line[a, column], line[b, column] = line[b, column], line[a, column]
+    if score != other_score:
+        return score > other_score
+    if line[pair, YOUNGER] != line[other, YOUNGER]:
+        return bool(line[pair, YOUNGER] < line[other, YOUNGER])
+    return bool(line[pair, OLDER] < line[other, OLDER])

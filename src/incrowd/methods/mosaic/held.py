@@ -8,9 +8,9 @@ import numpy as np
 
 from incrowd.core.types import Ints32, Ints64
 from incrowd.kernels.jit import helper
-from incrowd.methods.mosaic.cover import Cover, People
+from incrowd.methods.mosaic.cover import People
 
-__all__ = ["Held", "count_owners", "held_of", "holds", "owners_by_rank", "packed", "put_instead"]
+__all__ = ["Held", "count_owners", "holds", "owners_by_rank", "packed", "put_instead"]
 
 
 class Held(NamedTuple):
@@ -19,12 +19,6 @@ class Held(NamedTuple):
     start: Ints64
     number: Ints64
     tile: Ints32
-
-
-@helper
-def held_of(cover: Cover) -> Held:
-    """Return what units hold by a cover, to be changed."""
-    return Held(cover.start, np.diff(cover.start), cover.tile.copy())
 
 
 @helper

@@ -8,11 +8,20 @@ import numpy as np
 
 from incrowd.core.types import Floats, Ints32, Ints64, Words64
 from incrowd.kernels.jit import helper, kernel
+from incrowd.methods.mosaic.beside import (
+    IN_PEOPLE,
+    IN_UNITS,
+    LAST,
+    Beside,
+    beside_for,
+    count_beside,
+    list_beside,
+)
 from incrowd.methods.mosaic.cover import Cover, Labels, People, kinds_in
 from incrowd.methods.mosaic.heap import (
     BEGIN,
     OLDER,
-    SCORE,
+    PAIR,
     SEEN,
     UNITS,
     YOUNGER,
@@ -20,11 +29,23 @@ from incrowd.methods.mosaic.heap import (
     empty_heap,
     pop,
     push,
+    score_of_first,
     sink,
 )
-from incrowd.methods.mosaic.held import Held, count_owners, held_of, holds, packed, put_instead
+from incrowd.methods.mosaic.held import count_owners
 from incrowd.methods.mosaic.leftover import UNKNOWN, Least, hold_back, marks_for
-from incrowd.methods.mosaic.piles import Pile, added, empty_pile, with_room
+from incrowd.methods.mosaic.piles import Pile, added
+from incrowd.methods.mosaic.slots import (
+    Meetings,
+    Slots,
+    holds_at,
+    meetings_for,
+    put_at,
+    slot_of,
+    slots_of,
+    with_meetings,
+    without_gaps,
+)
 from incrowd.methods.mosaic.table import Table, add_to, number_of, pair_word, pairs_in, table_for
 
 __all__ = ["AFTER_ROWS", "ALONE", "join"]
@@ -69,16 +90,6 @@ class Tiles(NamedTuple):
     weight: Floats
 
 
-class Beside(NamedTuple):
-    """Counters of the tiles beside a new one, all zero between two uses; and where to write the units of both."""
-
-    units: Ints64
-    people: Ints64
-    last: Ints32
-    touched: Ints32
-    to: Ints64
-
-
 def join(
     cover: Cover, labels: Labels, people: People, k: int, confidence: float, *, power: float = ALONE
 ) -> tuple[Cover, int]:
@@ -115,11 +126,12 @@ def _join(
     cover: Cover, labels: Labels, people: People, k: int, confidence: float, power: float
 ) -> tuple[Ints64, Ints32, Ints64, Ints32, int]:
     units, number = len(cover.start) - 1, len(cover.first) - 1
-    held, tiles, beside = held_of(cover), _tiles(cover, labels, k), _beside(cover, k)
+    tiles, beside = _tiles(cover, labels, k), beside_for(cover, k)
     lists = _lists(cover, tiles, people)
+    held = slots_of(cover, tiles.begin, tiles.end, lists.value)
     content = Pile(cover.label.copy(), len(cover.label))
     known, together = _known(tiles, number), _together(cover, tiles, confidence)
-    heap, pairs = empty_heap(), empty_pile(1024)
+    heap, pairs = empty_heap(), meetings_for(1024)
     for tile in range(number):
         heap, pairs = _meet(heap, pairs, tile, 0, lists, held, tiles, labels, people, beside, units, power)
     marks, step, most_held_back = marks_for(people), 0, 0
@@ -163,7 +175,7 @@ def _join(
             heap, pairs, number, step, lists, held, tiles, labels, people, beside, units, power
         )
         number += 1
-    start, slots = packed(held)
+    start, slots = without_gaps(held)
     return (
         start,
         slots,
@@ -190,19 +202,6 @@ def _tiles(cover: Cover, labels: Labels, k: int) -> Tiles:
     units, people, begin = np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room, np.int64)
     end, changed = np.zeros(room, np.int64), np.zeros(room, np.int64)
     return Tiles(units, people, begin, end, changed, first, word, kinds, weight)
-
-
-@helper
-def _beside(cover: Cover, k: int) -> Beside:
-    room = len(cover.first) + len(cover.tile) // k + 1
-    last = np.full(room, -1, np.int32)
-    return Beside(
-        np.zeros(room, np.int64),
-        np.zeros(room, np.int64),
-        last,
-        np.empty(room, np.int32),
-        np.full(room, -1, np.int64),
-    )
 
 
 @helper
@@ -243,116 +242,90 @@ def _together(cover: Cover, tiles: Tiles, confidence: float) -> Table:
 @helper
 def _meet(
     heap: Heap,
-    pairs: Pile,
+    pairs: Meetings,
     tile: int,
     step: int,
     lists: Pile,
-    held: Held,
+    held: Slots,
     tiles: Tiles,
     labels: Labels,
     people: People,
     beside: Beside,
     units: int,
     power: float,
-) -> tuple[Heap, Pile]:
+) -> tuple[Heap, Meetings]:
     """Push the pairs of a tile and every older one beside it that pay and have owners enough, and list their units."""
     own = lists.value[tiles.begin[tile] : tiles.end[tile]]
-    touched = _count_beside(tile, own, held, people, beside)
+    touched, count = count_beside(tile, own, held, people, beside), beside.counted
     for i in range(touched):
         other = beside.touched[i]
-        if beside.people[other] >= labels.needs.people[tiles.kinds[tile] | tiles.kinds[other]]:
-            score = _score(beside.units[other], tile, other, tiles, labels, units, power)
+        if count[other, IN_PEOPLE] >= labels.needs.people[tiles.kinds[tile] | tiles.kinds[other]]:
+            score = _score(count[other, IN_UNITS], tile, other, tiles, labels, units, power)
             if score > 0:
-                beside.to[other] = pairs.used
-                heap = push(heap, score, tile, other, pairs.used, beside.units[other], step)
-                pairs = with_room(pairs, beside.units[other])
-    _list_beside(tile, own, held, beside, pairs)
+                beside.to[other] = pairs.used + 1
+                heap = push(heap, score, tile, other, pairs.used, count[other, IN_UNITS], step)
+                pairs = with_meetings(pairs, count[other, IN_UNITS])
+    list_beside(tile, own, held, beside, pairs)
     for i in range(touched):
         other = beside.touched[i]
-        beside.units[other] = beside.people[other] = 0
-        beside.last[other] = beside.to[other] = -1
+        count[other, IN_UNITS] = count[other, IN_PEOPLE] = count[other, LAST] = 0
+        beside.to[other] = 0
     return heap, pairs
-
-
-@helper
-def _count_beside(tile: int, own: Ints32, held: Held, people: People, beside: Beside) -> int:
-    """Count the units and owners of every older tile in a tile's own units; return how many such tiles there are."""
-    touched = 0
-    for unit in own:
-        owner = people.owner[unit]
-        for i in range(held.start[unit], held.start[unit] + held.number[unit]):
-            other = held.tile[i]
-            if other >= tile:
-                continue
-            if beside.units[other] == 0:
-                beside.touched[touched] = other
-                touched += 1
-            beside.units[other] += 1
-            if beside.last[other] != owner:
-                beside.last[other] = owner
-                beside.people[other] += people.counts[owner]
-    return touched
-
-
-@helper
-def _list_beside(tile: int, own: Ints32, held: Held, beside: Beside, pairs: Pile) -> None:
-    """Write down the units of each pair that was pushed."""
-    for unit in own:
-        for i in range(held.start[unit], held.start[unit] + held.number[unit]):
-            other = held.tile[i]
-            if other < tile and beside.to[other] >= 0:
-                pairs.value[beside.to[other]] = unit
-                beside.to[other] += 1
 
 
 @helper
 def _score(n: int, f: int, g: int, tiles: Tiles, labels: Labels, units: int, power: float) -> int:
     """Return what joining two tiles pays, in millionths; 0 if they meet no more often than by chance, or both say only when and where."""
-    lift = n * units / (tiles.units[f] * tiles.units[g])
-    context = labels.needs.is_context[tiles.kinds[f]], labels.needs.is_context[tiles.kinds[g]]
-    if context[0] and context[1]:
-        return 0
-    if context[0] or context[1]:
-        lift += 1.0
-    elif lift <= 1.0:
-        return 0
+    contexts = labels.needs.is_context[tiles.kinds[f]] + labels.needs.is_context[tiles.kinds[g]]
     sizes = tiles.weight[f] * tiles.weight[g]
-    return int(np.rint(MILLION * n**power * sizes * sizes * np.log(lift)))
+    return _paid(n, n * units / (tiles.units[f] * tiles.units[g]), contexts, sizes, power)
+
+
+@helper
+def _paid(n: int, lift: float, contexts: int, sizes: float, power: float) -> int:
+    """Return a score. Only numbers are given: each array that is given to a function with branches takes time to count."""
+    if contexts > 1 or (contexts == 0 and lift <= 1.0):
+        return 0
+    return int(np.rint(MILLION * n**power * sizes * sizes * np.log(lift + contexts)))
 
 
 @helper
 def _best(
     heap: Heap,
-    pairs: Pile,
+    pairs: Meetings,
     step: int,
-    held: Held,
+    held: Slots,
     tiles: Tiles,
     labels: Labels,
     people: People,
     units: int,
     power: float,
 ) -> tuple[Heap, int, int, Ints32]:
-    """Take the first pair of the heap, and renew its score; return the units of both tiles if it is still first, else none."""
-    line = heap.line[0]
-    younger, older, none = line[YOUNGER], line[OLDER], pairs.value[:0]
-    if tiles.units[younger] == 0 or tiles.units[older] == 0:
-        return pop(heap), younger, older, none
-    is_stale = max(tiles.changed[younger], tiles.changed[older]) > line[SEEN]
-    if is_stale:
-        # Without looking at a unit: no more than these can hold both by now.
+    """Take pairs from the heap, renewing their scores, until one is still first; return it with the units of both tiles, or none."""
+    while heap.size:
+        line = heap.line[heap.entry[0, PAIR]]
+        younger, older = line[YOUNGER], line[OLDER]
+        if tiles.units[younger] == 0 or tiles.units[older] == 0:
+            heap = pop(heap)
+            continue
+        is_stale = max(tiles.changed[younger], tiles.changed[older]) > line[SEEN]
         most = min(line[UNITS], tiles.units[younger], tiles.units[older])
-        line[SCORE] = min(line[SCORE], _score(most, younger, older, tiles, labels, units, power))
-        if line[SCORE] > 0 and sink(heap):
-            return heap, younger, older, none
-    both = _both(line, pairs, held)
-    if is_stale:
+        if is_stale and most < line[UNITS]:
+            # Without looking at a unit: no more than these can hold both by now.
+            score = _score(most, younger, older, tiles, labels, units, power)
+            if 0 < score < score_of_first(heap) and sink(heap, score):
+                continue
+        both = _both(line, pairs, held)
+        if not is_stale:
+            return pop(heap), younger, older, both
         line[SEEN] = step
-        line[SCORE] = _score(len(both), younger, older, tiles, labels, units, power)
-        if line[SCORE] <= 0 or count_owners(both, people) < _needs(younger, older, tiles, labels).new:
-            return pop(heap), younger, older, none
-        if sink(heap):
-            return heap, younger, older, none
-    return pop(heap), younger, older, both
+        score = _score(len(both), younger, older, tiles, labels, units, power)
+        need = labels.needs.people[tiles.kinds[younger] | tiles.kinds[older]]
+        if score <= 0 or count_owners(both, people) < need:
+            heap = pop(heap)
+        elif not sink(heap, score):
+            return pop(heap), younger, older, both
+    return heap, -1, -1, pairs.unit[:0]
 
 
 @helper
@@ -364,12 +337,12 @@ def _needs(younger: int, older: int, tiles: Tiles, labels: Labels) -> Least:
 
 
 @helper
-def _units_of(tile: int, lists: Pile, held: Held, tiles: Tiles) -> Ints32:
+def _units_of(tile: int, lists: Pile, held: Slots, tiles: Tiles) -> Ints32:
     """Return a tile's units, having dropped from its list those that hold it no more."""
     if tiles.end[tile] - tiles.begin[tile] != tiles.units[tile]:
         to = tiles.begin[tile]
         for at in range(tiles.begin[tile], tiles.end[tile]):
-            if holds(held, lists.value[at], tile):
+            if slot_of(held, lists.value[at], tile) >= 0:
                 lists.value[to] = lists.value[at]
                 to += 1
         tiles.end[tile] = to
@@ -377,7 +350,7 @@ def _units_of(tile: int, lists: Pile, held: Held, tiles: Tiles) -> Ints32:
 
 
 @helper
-def _units_to_see(tile: int, rest: int, lists: Pile, held: Held, tiles: Tiles) -> Ints32:
+def _units_to_see(tile: int, rest: int, lists: Pile, held: Slots, tiles: Tiles) -> Ints32:
     """Return a tile's units if it takes a look at them to know who keeps it, else none."""
     return _units_of(tile, lists, held, tiles) if rest == UNKNOWN else lists.value[:0]
 
@@ -390,16 +363,16 @@ def _note_rest(tile: int, rest: int, keep: int, sharing: int, tiles: Tiles) -> N
 
 
 @helper
-def _both(line: Ints64, pairs: Pile, held: Held) -> Ints32:
+def _both(line: Ints64, pairs: Meetings, held: Slots) -> Ints32:
     """Return the units that hold both tiles of a pair, having dropped from its list those that do no more."""
-    to = line[BEGIN]
+    younger, older, to = line[YOUNGER], line[OLDER], line[BEGIN]
     for at in range(line[BEGIN], line[BEGIN] + line[UNITS]):
-        unit = pairs.value[at]
-        if holds(held, unit, line[YOUNGER]) and holds(held, unit, line[OLDER]):
-            pairs.value[to] = unit
+        unit, slot, other_slot = pairs.unit[at], pairs.slot[at], pairs.other_slot[at]
+        if holds_at(held, unit, slot, younger) and holds_at(held, unit, other_slot, older):
+            pairs.unit[to], pairs.slot[to], pairs.other_slot[to] = unit, slot, other_slot
             to += 1
     line[UNITS] = to - line[BEGIN]
-    return pairs.value[line[BEGIN] : to]
+    return pairs.unit[line[BEGIN] : to]
 
 
 @helper
@@ -469,11 +442,10 @@ def _merged(some: Ints32, others: Ints32) -> Ints32:
 
 
 @helper
-def _move(held: Held, units: Ints32, f: int, g: int, new: int) -> None:
+def _move(held: Slots, units: Ints32, f: int, g: int, new: int) -> None:
     """Let units hold a new tile in place of two, or of one that is given twice."""
-    gone = np.array([f, g], np.int32)
     for unit in units:
-        put_instead(held, unit, gone, new)
+        put_at(held, unit, f, g, new)
 
 
 @helper

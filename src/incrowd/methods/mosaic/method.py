@@ -25,7 +25,13 @@ from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Bools, Ints32, Ints64, Progress, Words64
 from incrowd.errors import BadInputError, check_least, option
-from incrowd.methods.mosaic.contents import content_words, count_holders, distinct_labels
+from incrowd.methods.mosaic.contents import (
+    by_row,
+    content_words,
+    count_holders,
+    count_people,
+    distinct_labels,
+)
 from incrowd.methods.mosaic.cover import Cover, Labels, People, cover_of, tiles_in_order
 from incrowd.methods.mosaic.floor import WITHHELD, floor, kinds_of
 from incrowd.methods.mosaic.join import AFTER_ROWS, join
@@ -277,9 +283,7 @@ def _labels(
     number = np.empty(len(tree), dtype=np.int32)
     number[nodes] = np.arange(len(nodes), dtype=np.int32)
     label = number[node]
-    owner = people.owner[unit]
-    counted = people.counts[owner]
-    holders = count_distinct(label[counted], owner[counted], len(nodes))
+    holders = count_people(label, people.owner[unit], people.counts, len(nodes))
     words = np.random.default_rng([1, seed]).integers(0, 2**63, len(nodes), dtype=np.uint64)
     kinds = kinds_of(tree)[nodes]
     weight = needs.weight[np.log2(kinds).astype(np.int64)]
@@ -375,7 +379,6 @@ def _tiles(
     visible = shown[cover.tile]
     withheld += int(cover.sizes[cover.tile[~visible]].sum())
     row, tile = units.row[unit[visible]], number[cover.tile[visible]].astype(np.int32)
-    order = np.argsort(row, kind="stable")
     sizes = cover.sizes[shown]
     keep = np.repeat(shown, cover.sizes)
     start = starts_of(sizes)
@@ -389,8 +392,7 @@ def _tiles(
         nodes,
         people,
         capped,
-        starts_of(np.bincount(row, minlength=len(data))),
-        tile[order],
+        *by_row(row, tile, len(data)),
         withheld,
     )
 

@@ -131,13 +131,12 @@ def _holders(held: Held, labels: int) -> tuple[Ints64, Ints32]:
 class Room(NamedTuple):
     """Room for the search of one unit after the other: all zero between two uses, ``bit`` -1.
 
-    ``mask`` has a line of bits for each unit: which labels of the unit that looks for others it has.
+    ``shared`` has a line for each unit: how many labels of the unit that looks for others it has, and then, as bits, which.
     """
 
     bit: Ints32
-    shared: Ints32
     near: Ints32
-    mask: Words64
+    shared: Words64
     own: Ints32
 
 
@@ -155,9 +154,8 @@ def _best_sets(
             continue
         words = (width + WORD - 1) // WORD
         near = _near(unit, width, words, held, holders, room)
-        common, its_worth = _best_common(near, width, words, people.owner[unit], people, room.mask, k)
-        for other in near:
-            room.mask[other, :words] = np.uint64(0)
+        mask = _cut_out(near, words, room.shared)
+        common, its_worth = _best_common(near, mask, width, people.owner[unit], people, k)
         if its_worth == 0:
             continue
         for i in range(width):
@@ -176,9 +174,8 @@ def _room(low: int, high: int, held: Held, holders: Holders) -> Room:
     for unit in range(low, high):
         widest = max(widest, held.number[unit])
     labels, units = len(holders.start) - 1, len(held.number)
-    mask = np.zeros((units, (widest + WORD - 1) // WORD), np.uint64)
-    bit, shared = np.full(labels, -1, np.int32), np.zeros(units, np.int32)
-    return Room(bit, shared, np.empty(units, np.int32), mask, np.empty(widest, np.int32))
+    shared = np.zeros((units, 1 + (widest + WORD - 1) // WORD), np.uint64)
+    return Room(np.full(labels, -1, np.int32), np.empty(units, np.int32), shared, np.empty(widest, np.int32))
 
 
 @helper
@@ -195,76 +192,99 @@ def _singles(unit: int, held: Held, holders: Holders, room: Room) -> int:
 
 @helper
 def _near(unit: int, width: int, words: int, held: Held, holders: Holders, room: Room) -> Ints32:
-    """Return the units that share at least three labels with a unit, their masks set."""
+    """Return the units that share at least three labels with a unit; what they share is in the room."""
     number = frequent = 0
+    shared = room.shared
     for i in range(width):
         label = room.own[i]
         room.bit[label] = i
         if holders.start[label + 1] - holders.start[label] > MOST_UNITS:
             frequent = i + 1  # labels are numbered from the most frequent one
             continue
+        word, bit = 1 + i // WORD, np.uint64(1) << np.uint64(i % WORD)
         for at in range(holders.start[label], holders.start[label + 1]):
             other = holders.unit[at]
-            if room.shared[other] == 0:
-                room.near[number] = other
-                number += 1
-            room.shared[other] += 1
-            room.mask[other, i // WORD] |= np.uint64(1) << np.uint64(i % WORD)
+            room.near[number] = other
+            number += shared[other, 0] == 0
+            shared[other, 0] += np.uint64(1)
+            shared[other, word] |= bit
     kept = 0
     for i in range(number):
         other = room.near[i]
-        bits = room.shared[other]
-        room.shared[other] = 0
-        if frequent and bits >= FEW:
-            bits += _add_frequent(other, frequent, held, holders, room)
-        if other != unit and bits >= LEAST_LABELS:
+        if frequent and shared[other, 0] >= FEW:
+            end = held.start[other] + held.number[other]
+            _add_frequent(shared, other, frequent, held.tile, held.start[other], end, room.bit)
+        if other != unit and shared[other, 0] >= LEAST_LABELS:
             room.near[kept] = other
             kept += 1
         else:
-            room.mask[other, :words] = np.uint64(0)
+            for word in range(1 + words):
+                shared[other, word] = np.uint64(0)
     for i in range(width):
         room.bit[room.own[i]] = -1
     return room.near[:kept]
 
 
 @helper
-def _add_frequent(other: int, frequent: int, held: Held, holders: Holders, room: Room) -> int:
-    """Set the bits of the frequent labels that another unit has too; return how many there are."""
-    number = 0
-    for at in range(held.start[other], held.start[other] + held.number[other]):
-        label = held.tile[at]
-        if label < len(holders.start) - 1 and 0 <= room.bit[label] < frequent:
-            place = room.bit[label]
-            room.mask[other, place // WORD] |= np.uint64(1) << np.uint64(place % WORD)
-            number += 1
-    return number
+def _add_frequent(
+    shared: Words64, other: int, frequent: int, tile: Ints32, begin: int, end: int, bit: Ints32
+) -> None:
+    """Note the frequent labels that another unit has too, among the tiles from `begin` to `end`.
+
+    It is given few arrays, for each takes time to count.
+    """
+    for at in range(begin, end):
+        if tile[at] < len(bit) and 0 <= bit[tile[at]] < frequent:
+            place = bit[tile[at]]
+            shared[other, 1 + place // WORD] |= np.uint64(1) << np.uint64(place % WORD)
+            shared[other, 0] += np.uint64(1)
+
+
+@helper
+def _cut_out(near: Ints32, words: int, shared: Words64) -> Words64:
+    """Return which labels some units share, as bits, and leave zeros in the room."""
+    mask = np.empty((len(near), words), np.uint64)
+    for i in range(len(near)):
+        for word in range(words):
+            mask[i, word] = shared[near[i], 1 + word]
+            shared[near[i], 1 + word] = np.uint64(0)
+        shared[near[i], 0] = np.uint64(0)
+    return mask
 
 
 @helper
 def _best_common(
-    near: Ints32, width: int, words: int, owner: int, people: People, mask: Words64, k: int
+    near: Ints32, mask: Words64, width: int, owner: int, people: People, k: int
 ) -> tuple[Words64, int]:
-    """Meet a unit with its nearest ones, one after the other; return the set of most worth that k owners share."""
+    """Meet a unit with its nearest ones, one after the other; return the set of most worth that k owners share.
+
+    Units that share too little of what is common are forgotten: `near` and `mask` are changed.
+    """
+    words, left = mask.shape[1], len(near)
     common = np.zeros(words, np.uint64)
     for i in range(width):
         common[i // WORD] |= np.uint64(1) << np.uint64(i % WORD)
     size, best, best_worth = width, common.copy(), 0
     while True:
         # The nearest is the one that leaves most of what is common; those that leave all of it are met already.
-        nearest, most, count = -1, -1, 1
-        for other in near:
-            bits = _shared_bits(other, common, mask)
+        nearest, most, count, kept = -1, -1, 1, 0
+        for i in range(left):
+            bits = 0
+            for word in range(words):
+                mask[kept, word] = mask[i, word] & common[word]
+                bits += _ones(mask[kept, word])
+            near[kept] = near[i]
             if bits == size:
                 count += 1
             elif bits > most:
-                most, nearest = bits, other
-        worth = _worth(count, size)
-        if count >= k and worth > best_worth and _owners(near, size, owner, common, mask, people) >= k:
+                most, nearest = bits, kept
+            kept += bits >= LEAST_LABELS
+        left, worth = kept, _worth(count, size)
+        if count >= k and worth > best_worth and _owners(near[:left], mask, common, owner, people) >= k:
             best[:], best_worth = common, worth
         if most < LEAST_LABELS:
             return best, best_worth
-        for word in range(words):
-            common[word] &= mask[nearest, word]
+        common[:] = mask[nearest]
         size = most
 
 
@@ -279,14 +299,6 @@ def _worth(units: int, labels: int) -> int:
 
 
 @helper
-def _shared_bits(other: int, common: Words64, mask: Words64) -> int:
-    bits = 0
-    for word in range(len(common)):
-        bits += _ones(mask[other, word] & common[word])
-    return bits
-
-
-@helper
 def _ones(word: np.uint64) -> int:
     """Count the bits of a word that are set (Warren, Hacker's Delight, section 5-1)."""
     word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
@@ -296,13 +308,16 @@ def _ones(word: np.uint64) -> int:
 
 
 @helper
-def _owners(near: Ints32, size: int, owner: int, common: Words64, mask: Words64, people: People) -> int:
+def _owners(near: Ints32, mask: Words64, common: Words64, owner: int, people: People) -> int:
     """Count the owners who count, the unit's own among them, of the units that have all that is common."""
     owners = np.empty(len(near) + 1, np.int32)
     owners[0], number = owner, 1
-    for other in near:
-        if _shared_bits(other, common, mask) == size:
-            owners[number] = people.owner[other]
+    for i in range(len(near)):
+        has_all = True
+        for word in range(len(common)):
+            has_all &= mask[i, word] == common[word]
+        if has_all:
+            owners[number] = people.owner[near[i]]
             number += 1
     owners = owners[:number]
     owners.sort()
