@@ -13,7 +13,8 @@ from concurrent.futures import ProcessPoolExecutor
 from importlib.util import find_spec
 
 from incrowd.jobs.data import kernels_are_compiled, load_kernels
-from incrowd.jobs.spec import IN_MEMORY, Options, check_input, parse_methods
+from incrowd.jobs.settings import parse_methods
+from incrowd.jobs.spec import IN_MEMORY, Options, check_input
 from incrowd.kernels.jit import cache_directory
 
 # The longest first, so that no core waits for the last one.

@@ -11,7 +11,7 @@ from cli.helpers import aol_log, call, only_line, refused, visible
 from incrowd.core.rounding import four_digits
 from incrowd.errors import BadInputError, ClaimError
 from incrowd.jobs import compare as comparison
-from incrowd.jobs.spec import parse_ks, parse_methods
+from incrowd.jobs.settings import parse_ks, parse_methods
 from incrowd.release.model import Release
 
 FILES = {"compare.json", "compare.csv", "compare.html"}

@@ -262,7 +262,8 @@ def compare(
     from incrowd.cli.progress import ProgressBars
     from incrowd.core.claims import LEAST_K
     from incrowd.jobs.compare import run_comparison
-    from incrowd.jobs.spec import Options, parse_ks, parse_methods
+    from incrowd.jobs.settings import parse_ks, parse_methods
+    from incrowd.jobs.spec import Options
 
     settings = parse_methods(methods)
     numbers = parse_ks(ks, settings)

@@ -30,7 +30,8 @@ from incrowd.jobs.attacks import risk_of
 from incrowd.jobs.clock import Clock, ProgressListener, peak_megabytes
 from incrowd.jobs.data import open_log, place_input, write_rejects
 from incrowd.jobs.run import anonymized, load_all
-from incrowd.jobs.spec import Job, Options, Setting, check_input
+from incrowd.jobs.settings import Setting
+from incrowd.jobs.spec import Job, Options, check_input
 from incrowd.metrics import Bound
 from incrowd.metrics.use import Use
 from incrowd.release.model import Release

@@ -19,7 +19,8 @@ from incrowd.core.transactions import Transactions, Weeks
 from incrowd.errors import BadInputError, IncrowdError, option
 from incrowd.jobs.anonymize import counted_by, make_release
 from incrowd.jobs.clock import Clock, ProgressListener
-from incrowd.jobs.spec import IN_MEMORY, OF_KINDS, Job
+from incrowd.jobs.settings import OF_KINDS
+from incrowd.jobs.spec import IN_MEMORY, Job
 from incrowd.kernels.jit import is_compiled, note_compiled
 from incrowd.logs import Log, Unit, read_parts, rejects
 from incrowd.logs.input import Input

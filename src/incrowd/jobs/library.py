@@ -19,14 +19,12 @@ from incrowd.jobs.clock import Clock
 from incrowd.jobs.compare import Comparison, Read, any_needs_events, compared
 from incrowd.jobs.data import build_rows, place_rows, rejects_named
 from incrowd.jobs.run import anonymized, run_method
+from incrowd.jobs.settings import Setting, parse_ks, parse_methods
 from incrowd.jobs.spec import (
     IN_MEMORY,
     Job,
     Options,
-    Setting,
     check_input,
-    parse_ks,
-    parse_methods,
     read_choices,
     settled,
 )

@@ -29,8 +29,7 @@ def risk(
     release: str | os.PathLike[str] | None = None,
     *,
     private_map: str | os.PathLike[str] | None = None,
-    second_release: str | os.PathLike[str] | None = None,
-    second_map: str | os.PathLike[str] | None = None,
+    second: tuple[str | os.PathLike[str], str | os.PathLike[str]] | None = None,
     k: int | None = None,
     unit: str | None = None,
     items: str | None = None,
@@ -53,52 +52,50 @@ def risk(
         A release that was made in this process, which holds its originals; or whatever :func:`incrowd.read` takes, or a log that was read.
     release, private_map
         The directory of a release of these data, and the map that was written with it.
-    second_release, second_map
-        Another release of the same people, to attack both together.
-    k
-        Fewer candidates than this single a person out (the release's, else 5).
+    second
+        Another release of the same people and its map, to attack both together.
+    k, draws, seed
+        Fewer candidates than k single a person out (the release's, else 5); how many people to attack for each figure, and how they are drawn.
     unit, items, taxonomy
         As for :func:`incrowd.anonymize`, where there is no release to say it.
-    draws, seed
-        How many people to attack for each figure, and how they are drawn.
-    sensitive
-        Which items are sensitive: a file of words, or names of classes of the taxonomy, as ``"disease,religion"``.
-    population
-        Of how many people those in the data are a sample, for the journalist risk.
-    planted
-        Whether to run the method again with planted accounts, which takes longer.
-    limits
-        Shares of people up to which a light is green, and amber.
-    memory, progress
-        The most memory that reading may take; and what is called with (done, of all).
-    **columns
-        `user`, `query`, `time`, `url` and so on: columns, as for :func:`incrowd.read`.
+    sensitive, population
+        A file of words, or classes of the taxonomy, as ``"disease,religion"``; and of how many people those in the data are a sample.
+    planted, limits
+        Whether to run the method again with planted accounts; and shares of people up to which a light is green, and amber.
+    memory, progress, **columns
+        The most memory for reading, what is called with (done, of all), and columns `user`, `query` and so on, as for :func:`incrowd.read`.
 
-    Returns
-    -------
-    Risk
-        It shows itself as a table; ``as_dict()`` has all figures.
+    The result shows itself as a table; ``as_dict()`` has all figures.
     """
     unknown = next((name for name in columns if name not in (*ROLES, *MORE_ROLES)), None)
     if unknown is not None:
         raise BadInputError(f"risk has no argument '{unknown}': help(incrowd.risk) lists them")
-    reading = {"unit": unit, "items": items, "taxonomy": None if taxonomy is None else os.fspath(taxonomy)}
+    other, its_map = second or (None, None)
     options = RiskOptions(
         IN_MEMORY,
         _path(release),
         _path(private_map),
-        _path(second_release),
-        _path(second_map),
+        _path(other),
+        _path(its_map),
         k=k,
         most=draws,
         seed=seed,
         population=population,
-        sensitive=None if sensitive is None else os.fspath(sensitive),
+        sensitive=_text(sensitive),
         planted=planted,
         limits=parse_limits(None if limits is None else ",".join(map(str, limits))),
-        reading={**reading, "memory": machine_memory() if memory is None else str(memory)},
+        reading={
+            "unit": unit,
+            "items": items,
+            "taxonomy": _text(taxonomy),
+            "memory": str(memory or machine_memory()),
+        },
     )
     return _attacked(data, options, columns, Listener(progress))
+
+
+def _text(given: str | os.PathLike[str] | None) -> str | None:
+    return None if given is None else os.fspath(given)
 
 
 def _path(given: str | os.PathLike[str] | None) -> Path | None:

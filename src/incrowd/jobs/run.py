@@ -40,6 +40,7 @@ from incrowd.release.model import Release
 from incrowd.release.publication import Publication
 from incrowd.release.tiles import TileRelease
 from incrowd.risk.result import Side
+from incrowd.risk.shown import certificate_rows
 from incrowd.taxonomy import Attached, Taxonomy
 
 __all__ = [
@@ -197,6 +198,7 @@ def run_on(engine: Engine, job: Job, listener: ProgressListener) -> Outcome:
                 map_notes=map_notes(replace(job, taken=made.taken), made.read),
                 certificate=job.options.certificate,
                 check=check,
+                attack=lambda _: () if check.risk is None else certificate_rows(check.risk),
                 step=clock.step,
                 progress=listener.reading,
             )

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple, get_args
 
 import msgspec
 
-from incrowd.core.claims import Distinct, Kind, check_k
+from incrowd.core.claims import Distinct, check_k
 from incrowd.core.history import Past
 from incrowd.core.kinds import parse_kinds
 from incrowd.core.window import Window, WindowChoice, parse_window
 from incrowd.errors import BadInputError, check_choice, option
 from incrowd.jobs.anonymize import SEED_BITS, check_distinct, choose_seed
 from incrowd.jobs.following import check_unit
+from incrowd.jobs.settings import Setting
 from incrowd.logs import ITEMS, InputForm, Inputs, Unit, format_of, parse_unit, read_form
 from incrowd.logs.files import find_parts, name_of
 from incrowd.logs.input import Input
@@ -40,15 +41,11 @@ from incrowd.text.never import NeverList, read_never
 
 __all__ = [
     "IN_MEMORY",
-    "OF_KINDS",
     "Job",
     "Options",
-    "Setting",
     "Taken",
     "check_input",
     "method_for",
-    "parse_ks",
-    "parse_methods",
     "read_choices",
     "read_job",
     "settled",
@@ -57,8 +54,6 @@ __all__ = [
 LARGEST_SEED = 2**SEED_BITS - 1
 DEFAULT_GOAL = "words"
 DEFAULT_K = 5
-OF_KINDS = ("thresholds", "weights")
-"""Parameters that are about kinds of items: no other code runs with them."""
 IN_MEMORY = Path()
 """The input and the output of a job on data that Python has read already, and whose release it writes later."""
 
@@ -106,26 +101,6 @@ class Options:
     engine: str = "local"
     master: str | None = None
     dry_run: bool = False
-
-
-class Setting(NamedTuple):
-    """A method with values of its own parameters, defaults included."""
-
-    method: Method
-    parameters: Mapping[str, Any]
-    label: str = ""
-    """As ``partition:publish=bag`` names it."""
-
-    @property
-    def kind(self) -> Kind:
-        """What the method promises with these parameters."""
-        return self.method.promise_with(self.parameters)
-
-    @property
-    def kernels(self) -> str:
-        """A name for what it compiles."""
-        values = (str(value) for name, value in self.parameters.items() if name not in OF_KINDS)
-        return "-".join([self.method.name, *values])
 
 
 class Taken(NamedTuple):
@@ -465,42 +440,3 @@ def _items_for(options: Options, form: InputForm, methods: Iterable[Method]) -> 
             f"choose {option('items', 'concepts')}, or compare them apart"
         )
     return "concepts"
-
-
-def parse_methods(text: str) -> list[Setting]:
-    """Read a list as ``partition,partition:publish=bag``; several parameters are separated by ``;``."""
-    settings: dict[object, Setting] = {}
-    for part in filter(None, map(str.strip, text.split(","))):
-        setting = _setting(part)
-        settings.setdefault((setting.method.name, *setting.parameters.items()), setting)
-    if not settings:
-        raise BadInputError(
-            f"{option('methods')} must name a method, as in {option('methods', ['partition', 'partition:publish=bag'])}"
-        )
-    return list(settings.values())
-
-
-def parse_ks(text: str | None, settings: Sequence[Setting]) -> list[int]:
-    """Read a list as ``2,5,10``; the result ascends. It may be missing if no method takes k."""
-    if text is None and all(setting.method.is_noisy for setting in settings):
-        return []
-    ks = sorted({check_k(part.strip()) for part in (text or "").split(",") if part.strip()})
-    if not ks:
-        raise BadInputError(f"{option('k')} must hold a number, as in {option('k', [2, 5, 10])}")
-    return ks
-
-
-def _setting(text: str) -> Setting:
-    """Read one method with its parameters."""
-    name, _, rest = (part.strip() for part in text.partition(":"))
-    given = {}
-    for part in filter(None, map(str.strip, rest.split(";"))):
-        key, sign, value = (piece.strip() for piece in part.partition("="))
-        if not sign or not key:
-            raise BadInputError(
-                f"{option('methods')} takes parameters as NAME=VALUE, as in partition:publish=bag (got '{part}')"
-            )
-        given[key] = value
-    method = method_named(name)
-    label = ";".join(f"{key}={value}" for key, value in given.items())
-    return Setting(method, method.read_parameters(given), f"{name}:{label}" if label else name)

@@ -44,9 +44,12 @@ def _owned(release: Release | TileRelease) -> Owned:
 def refuse_above(side: Side, most: Mapping[str, float], result: Audit) -> None:
     """Let the audit fail where the risk of a question is above what is allowed."""
     for group in QUESTIONS:
-        risk = side.risk(group)
-        if group in most:
-            result.require(
-                wrong=risk > most[group],
-                problem=f"the risk of {group} is {risk:.4f}, above {option('max_risk', f'{group}={most[group]:g}')}: raise k, or publish less",
-            )
+        risk, limit = side.risk(group), most.get(group)
+        if limit is None:
+            continue
+        said = option("max_risk", f"{group}={limit:g}")
+        if risk is None:
+            result.add_problem(f"the risk of {group} could not be measured, which {said} asks for: drop it")
+        else:
+            problem = f"the risk of {group} is {risk:.4f}, above {said}: raise k, or publish less"
+            result.require(wrong=risk > limit, problem=problem)

@@ -11,6 +11,9 @@ Z = 1.959963984540054
 """The normal quantile of 97.5 %: intervals are of 95 %."""
 
 
+MOST_CONTROL = 0.9
+
+
 class Interval(NamedTuple):
     """The lowest and the highest value that the tries do not speak against."""
 
@@ -52,6 +55,11 @@ class Figure(NamedTuple):
     def value(self) -> float:
         """How often the attack succeeds."""
         return self.attack.value
+
+    @property
+    def tells(self) -> bool:
+        """Whether the control leaves anything to tell: where nearly all of it succeeds, so does chance."""
+        return self.control is None or self.control.value <= MOST_CONTROL
 
     @property
     def risk(self) -> float:

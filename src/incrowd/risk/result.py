@@ -245,7 +245,7 @@ class Side:
             for attack, found in self.figures(group)
             if attack.is_headline
             for known, figure in each_figure(found).items()
-            if figure.attack.tries
+            if figure.attack.tries and figure.tells
         ]
         return max(figures, key=lambda one: one.figure.risk, default=None)
 
@@ -254,10 +254,10 @@ class Side:
         headline = self.headline(group)
         return None if headline is None else headline.figure
 
-    def risk(self, group: Group) -> float:
-        """Return the highest risk of a question, 0 where nothing was measured."""
+    def risk(self, group: Group) -> float | None:
+        """Return the highest risk of a question; None where none was measured, or the control leaves nothing to tell."""
         worst = self.worst(group)
-        return 0.0 if worst is None else worst.risk
+        return None if worst is None else worst.risk
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON: each figure with its interval, control and risk beside it."""
@@ -269,7 +269,8 @@ class Side:
             if group == "singling_out":
                 own |= {"prosecutor_highest": self.highest[0], "journalist_highest": self.highest[1]}
             if group in QUESTIONS:
-                own["risk"] = _rounded(self.risk(group))
+                risk = self.risk(group)
+                own["risk"] = None if risk is None else _rounded(risk)
             said[group] = own
         return {**said, "skipped": dict(self.skipped)}
 
@@ -309,9 +310,10 @@ class Risk:
         """The sides that there are, by name."""
         return {"before": self.before} | ({} if self.after is None else {"after": self.after})
 
-    def lights(self, side: Side) -> dict[Group, Light]:
-        """Return the light of each question."""
-        return {group: self.limits.light(side.risk(group)) for group in QUESTIONS}
+    def lights(self, side: Side) -> dict[Group, Light | None]:
+        """Return the light of each question; None where nothing was measured."""
+        risks = {group: side.risk(group) for group in QUESTIONS}
+        return {group: None if risk is None else self.limits.light(risk) for group, risk in risks.items()}
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as ``incrowd risk --json`` prints it."""
@@ -343,7 +345,10 @@ class Risk:
 
     def __repr__(self) -> str:
         def said(side: Side) -> str:
-            return ", ".join(f"{group} {side.risk(group):.1%}" for group in QUESTIONS)
+            risks = ((group, side.risk(group)) for group in QUESTIONS)
+            return ", ".join(
+                f"{group} {'not measured' if risk is None else f'{risk:.1%}'}" for group, risk in risks
+            )
 
         return "Risk(" + "; ".join(f"{name}: {said(side)}" for name, side in self.sides.items()) + ")"
 
