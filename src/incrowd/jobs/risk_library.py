@@ -67,30 +67,13 @@ def risk(
 
     The result shows itself as a table; ``as_dict()`` has all figures.
     """
-    unknown = next((name for name in columns if name not in (*ROLES, *MORE_ROLES)), None)
-    if unknown is not None:
-        raise BadInputError(f"risk has no argument '{unknown}': help(incrowd.risk) lists them")
-    other, its_map = second or (None, None)
-    options = RiskOptions(
-        IN_MEMORY,
-        _path(release),
-        _path(private_map),
-        _path(other),
-        _path(its_map),
-        k=k,
-        most=draws,
-        seed=seed,
-        population=population,
-        sensitive=_text(sensitive),
-        planted=planted,
-        limits=parse_limits(None if limits is None else ",".join(map(str, limits))),
-        reading={
-            "unit": unit,
-            "items": items,
-            "taxonomy": _text(taxonomy),
-            "memory": str(memory or machine_memory()),
-        },
-    )
+    how: dict[str, Any] = {"k": k, "most": draws, "seed": seed, "population": population, "planted": planted}
+    how |= {"sensitive": _text(sensitive), "limits": parse_limits(limits and ",".join(map(str, limits)))}
+    reading = {"unit": unit, "items": items, "taxonomy": _text(taxonomy)}
+    how["reading"] = {**reading, "memory": str(memory or machine_memory())}
+    paths = map(_path, (release, private_map, *(second or (None, None))))
+    how |= dict(zip(("release", "private_map", "second_release", "second_map"), paths, strict=True))
+    options = RiskOptions(IN_MEMORY, **how)
     return _attacked(data, options, columns, Listener(progress))
 
 
@@ -104,6 +87,9 @@ def _path(given: str | os.PathLike[str] | None) -> Path | None:
 
 def _attacked(data: object, options: RiskOptions, columns: Mapping[str, str], listener: Listener) -> Risk:
     """Run the attacks on what was given."""
+    unknown = next((name for name in columns if name not in (*ROLES, *MORE_ROLES)), None)
+    if unknown is not None:
+        raise BadInputError(f"risk has no argument '{unknown}': help(incrowd.risk) lists them")
     if isinstance(data, (Release, TileRelease)):
         if options.release is not None:
             raise BadInputError(f"a release that was made here holds its data: drop {option('release')}")

@@ -176,13 +176,8 @@ def _join(
         )
         number += 1
     start, slots = without_gaps(held)
-    return (
-        start,
-        slots,
-        tiles.first[: number + 1].copy(),
-        content.value[: content.used].copy(),
-        most_held_back,
-    )
+    first, label = tiles.first[: number + 1].copy(), content.value[: content.used].copy()
+    return start, slots, first, label, most_held_back
 
 
 @helper
