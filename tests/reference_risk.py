@@ -37,9 +37,7 @@ class World:
         return way
 
     def leaves_below(self, node: int) -> int:
-        return sum(
-            node in self.way_up(other) for other in range(len(self.parent)) if self.is_leaf(other)
-        )
+        return sum(node in self.way_up(other) for other in range(len(self.parent)) if self.is_leaf(other))
 
     def worth(self, node: int) -> float:
         everything = self.leaves_below(0)
@@ -148,9 +146,7 @@ def interval(right: float, tries: int) -> tuple[float, float]:
     return end(share, 0.0), end(share, 1.0)
 
 
-def proven(
-    printed: Mapping[int, int], worlds: Iterable[Sequence[Mapping[int, int]]]
-) -> set[int]:
+def proven(printed: Mapping[int, int], worlds: Iterable[Sequence[Mapping[int, int]]]) -> set[int]:
     """Return the leaves that somebody has in each possible class, but for those printed."""
     common: set[int] | None = None
     for people in worlds:

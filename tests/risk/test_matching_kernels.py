@@ -108,7 +108,9 @@ def test_the_order_in_which_scores_are_added_makes_no_winner():
         world = both_of(data, tree, random.Random(1), tiles)
         for order in permutations(exact):
             known = world.ranks(np.array([order], np.int32))
-            found = best_matches(world.attacked.index, known, tuple(world.attacked.seen.held), np.zeros(1, np.int64))
+            found = best_matches(
+                world.attacked.index, known, tuple(world.attacked.seen.held), np.zeros(1, np.int64)
+            )
             assert found.people.tolist() == [len(several)]
 
 
@@ -123,5 +125,8 @@ def test_many_targets_in_parts_are_as_one_at_a_time(world):
     parts = in_parts(
         lambda a, b: best_matches(world.attacked.index, ranks[a:b], held, person[a:b]).people, len(person)
     )
-    alone = [best_matches(world.attacked.index, ranks[i : i + 1], held, person[i : i + 1]) for i in range(len(person))]
+    alone = [
+        best_matches(world.attacked.index, ranks[i : i + 1], held, person[i : i + 1])
+        for i in range(len(person))
+    ]
     assert [n for part in parts for n in part.tolist()] == [int(one.people[0]) for one in alone]

@@ -33,4 +33,8 @@ def test_the_risk_is_what_exceeds_the_control():
     assert Figure(Rate(60, 100), Rate(20, 100)).risk == pytest.approx(0.5)
     assert Figure(Rate(20, 100), Rate(60, 100)).risk == 0
     assert Figure(Rate(100, 100), Rate(100, 100)).risk == 0
-    assert Figure(Rate(60, 100), Rate(20, 100)).risk_interval[0] < 0.5 < Figure(Rate(60, 100), Rate(20, 100)).risk_interval[1]
+    assert (
+        Figure(Rate(60, 100), Rate(20, 100)).risk_interval[0]
+        < 0.5
+        < Figure(Rate(60, 100), Rate(20, 100)).risk_interval[1]
+    )
