@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
-__all__ = ["SAME", "World", "halves_linked", "interval", "proven"]
+__all__ = ["SAME", "Prover", "World", "halves_linked", "interval"]
 
 SAME = 1e-9
 
@@ -146,10 +146,51 @@ def interval(right: float, tries: int) -> tuple[float, float]:
     return end(share, 0.0), end(share, 1.0)
 
 
-def proven(printed: Mapping[int, int], worlds: Iterable[Sequence[Mapping[int, int]]]) -> set[int]:
-    """Return the leaves that somebody has in each possible class, but for those printed."""
-    common: set[int] | None = None
-    for people in worlds:
-        have = {leaf for own in people for leaf in own}
-        common = have if common is None else common & have
-    return (common or set()) - set(printed)
+@dataclass(frozen=True)
+class Prover:
+    """Downcoding by the definition: parents and labels of a tree's nodes."""
+
+    parent: Sequence[int]
+    labels: Sequence[str]
+
+    def proven(self, printed: Mapping[int, int], *, sets: bool) -> dict[int, int]:
+        """Return the leaves that somebody must have though they are not printed, and how often at least."""
+        seen: Counter[int] = Counter()
+        for node, times in printed.items():
+            above = self.parent[node]
+            seen[above if above >= 0 and self._own_leaf(above) == node else node] += times
+        found: dict[int, int] = {}
+        for node in seen:
+            if self._own_leaf(node) is not None:
+                continue
+            for child in self._children(node):
+                rest = self._leaves(node) - self._leaves(child)
+                surplus = self._least(seen, node) - self._least(seen, child)
+                if len(rest) == 1 or (rest and sets and surplus >= len(rest)):
+                    for leaf in rest:
+                        found[leaf] = max(found.get(leaf, 0), surplus if len(rest) == 1 else 1)
+        hidden = {self._own_leaf(node) for node in seen}
+        return {
+            leaf: times
+            for leaf, times in found.items()
+            if times and leaf not in hidden and not self._least(seen, leaf)
+        }
+
+    def _least(self, seen: Mapping[int, int], node: int) -> int:
+        """Return m(v): what is printed at a node or below."""
+        return sum(times for other, times in seen.items() if node in self._way_up(other))
+
+    def _way_up(self, node: int) -> list[int]:
+        return [] if node < 0 else [node, *self._way_up(self.parent[node])]
+
+    def _children(self, node: int) -> list[int]:
+        return [other for other, above in enumerate(self.parent) if above == node]
+
+    def _own_leaf(self, node: int) -> int | None:
+        return next(
+            (child for child in self._children(node) if self.labels[child] == self.labels[node]), None
+        )
+
+    def _leaves(self, node: int) -> set[int]:
+        below = self._children(node)
+        return set().union(*map(self._leaves, below)) if below else {node}

@@ -16,8 +16,8 @@ from incrowd.risk.matching import best_matches, count_sharing, guesses, in_parts
 from incrowd.risk.singling_out import class_risks, sizes_of_sets
 from incrowd.taxonomy import attach
 from reference_risk import halves_linked
+from risk_worlds import both_of, tiles_of, worlds
 from strategies import taxonomy_of
-from worlds import both_of, tiles_of, worlds
 
 
 @given(worlds(), st.integers(1, 4))

@@ -17,7 +17,7 @@ from incrowd.risk.linkability import found_again, halves
 from incrowd.risk.people import Lists, People
 from incrowd.risk.seen import nothing_seen, seen_of_classes, seen_of_tiles
 from incrowd.risk.singling_out import KNOWN, WAYS, class_risks, unicity
-from worlds import classes_of, tiles_of
+from risk_worlds import classes_of, tiles_of
 
 SETTING = Setting(k=5, most=200, seed=1)
 NAMES = [f"item{i:02}" for i in range(60)]
