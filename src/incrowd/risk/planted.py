@@ -1,7 +1,8 @@
 """Planted accounts: before a release is made, the attacker adds k - 1 people who have what is known of a target, and looks where they are.
 
 No promise about k people holds where k - 1 of them are the attacker's (J. R. Douceur, "The Sybil Attack", IPTPS 2002). The method is run again
-for it, on at most 5,000 of the people, with several targets at once: one for each thousand people, so that they hardly meet.
+for it, on at most 5,000 of the people (fewer, if these have more than 100,000 items), with several targets at once where records are
+published: one for each thousand people, so that they hardly meet. Accounts for tiles share a dictionary, so that there is one target at a time.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from incrowd.taxonomy.tree import Taxonomy
 __all__ = [
     "MOST_PEOPLE",
     "MOST_TARGETS",
+    "MOST_TARGETS_OF_TILES",
     "Look",
     "Planted",
     "Run",
@@ -39,7 +41,8 @@ __all__ = [
     "with_accounts",
 ]
 
-MOST_PEOPLE, MOST_TARGETS, PEOPLE_A_TARGET = 5_000, 20, 1_000
+MOST_PEOPLE, MOST_ITEMS, PEOPLE_A_TARGET = 5_000, 100_000, 1_000
+MOST_TARGETS, MOST_TARGETS_OF_TILES = 20, 10
 DICTIONARY = 500
 LEAST_BESIDE = 3
 CODE = 6
@@ -90,9 +93,9 @@ def planted_in_records(data: Transactions, tree: Taxonomy, run: Run, setting: Se
     """
     dice = setting.dice(CODE)
     data = _fewer(data, dice)
-    found = []
+    found, at_once = [], max(len(distinct(data.person)) // PEOPLE_A_TARGET, 1)
     for done, targets in enumerate(_guesses(data, dice)):
-        found.append((targets, list(_looks(data, tree, run, targets, setting.k))))
+        found.append((targets, list(_looks(data, tree, run, targets, setting.k, at_once))))
         setting.progress((done + 1) / 3)
     halves, right, wrong = found
     return Planted(
@@ -111,8 +114,10 @@ def planted_in_tiles(data: Transactions, tree: Taxonomy, run: Run, setting: Sett
     dice = setting.dice(CODE)
     data = _fewer(data, dice)
     targets = _rare(data, dice, setting.k)
-    looks = list(_looks(data, tree, run, targets, setting.k))
-    setting.progress(1.0)
+    looks = []
+    for look in _looks(data, tree, run, targets, setting.k, 1):
+        looks.append(look)
+        setting.progress(len(looks) / len(targets))
     alone = Figure(Rate(float(sum(look.alone for look in looks)), len(targets)))
     read = _read(tree, targets, looks)
     if len(targets) < 2:  # noqa: PLR2004 - nobody to exchange with
@@ -129,9 +134,10 @@ def _read(tree: Taxonomy, targets: Sequence[Target], looks: Sequence[Look]) -> R
     return Rate(float(sum(shares)), len(targets))
 
 
-def _looks(data: Transactions, tree: Taxonomy, run: Run, targets: Sequence[Target], k: int) -> Iterator[Look]:
-    """Plant accounts for several targets at a time, run the method and look."""
-    at_once = max(len(distinct(data.person)) // PEOPLE_A_TARGET, 1)
+def _looks(
+    data: Transactions, tree: Taxonomy, run: Run, targets: Sequence[Target], k: int, at_once: int
+) -> Iterator[Look]:
+    """Plant accounts for some targets at a time, run the method and look."""
     for first in range(0, len(targets), at_once):
         some = targets[first : first + at_once]
         rows = with_accounts(data, [target.planted for target in some], k - 1)
@@ -216,7 +222,7 @@ def _rare(data: Transactions, dice: np.random.Generator, k: int) -> list[Target]
     rare = np.bincount(list_ids(data.indptr)[is_rare], minlength=len(data))
     able = np.flatnonzero((rare > 0) & (np.diff(data.indptr) - rare >= LEAST_BESIDE))
     targets = []
-    for row in dice.permutation(able)[:MOST_TARGETS].tolist():
+    for row in dice.permutation(able)[:MOST_TARGETS_OF_TILES].tolist():
         part = slice(data.indptr[row], data.indptr[row + 1])
         own, alone = data.items[part], is_rare[part]
         word = own[alone][:1]
@@ -232,10 +238,10 @@ def _rare(data: Transactions, dice: np.random.Generator, k: int) -> list[Target]
 
 
 def _fewer(data: Transactions, dice: np.random.Generator) -> Transactions:
-    """Return the rows of at most 5,000 people, with the same vocabulary."""
-    people = distinct(data.person)
-    if len(people) > MOST_PEOPLE:
-        people = np.sort(dice.choice(people, MOST_PEOPLE, replace=False))
+    """Return the rows of some people, at most 5,000 with 100,000 items (and one at least), with the same vocabulary."""
+    people = dice.permutation(distinct(data.person))[:MOST_PEOPLE]
+    items = np.bincount(data.person, weights=np.diff(data.indptr))
+    people = people[: max(int(np.searchsorted(np.cumsum(items[people]), MOST_ITEMS, "right")), 1)]
     rows = np.flatnonzero(np.isin(data.person, people))
     indptr, at = take_lists(data.indptr, rows)
     return replace(

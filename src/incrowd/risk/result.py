@@ -180,7 +180,7 @@ ATTACKS: tuple[Attack, ...] = (
         "alone",
         "share a record or a tile with planted accounts only",
         "Before the release the attacker plants k - 1 accounts that have half of what a person has (tiles: an item that nobody else has, and 500 frequent ones). "
-        "The method is run again with them on at most 5,000 people, with one target for each thousand at a time and 20 in all.",
+        "The method is run again with them on at most 5,000 people, for 20 targets, of which it has one for each thousand people at a time (tiles: for 10, one at a time).",
         is_headline=False,
     ),
     Attack(
