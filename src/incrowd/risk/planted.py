@@ -44,7 +44,7 @@ __all__ = [
 MOST_PEOPLE, MOST_ITEMS, PEOPLE_A_TARGET = 5_000, 100_000, 1_000
 MOST_TARGETS, MOST_TARGETS_OF_TILES = 20, 10
 DICTIONARY = 500
-LEAST_BESIDE = 3
+LEAST_BESIDE, MOST_OF_TARGET = 3, 45
 CODE = 6
 Run = Callable[[Transactions], Classes | Tiles]
 """Runs the method on rows with the vocabulary of the data, so that the same taxonomy fits them."""
@@ -214,13 +214,14 @@ def _guesses(
 
 
 def _rare(data: Transactions, dice: np.random.Generator, k: int) -> list[Target]:
-    """Draw rows with an item that no other row has, and three or more that others have too."""
+    """Draw rows with an item that no other row has, and three or more that others have too; no long ones, which a method may split."""
     rows_with = np.bincount(data.items, minlength=len(data.vocabulary))
     order = np.argsort(-rows_with, kind="stable")[:DICTIONARY]
     dictionary = order[rows_with[order] >= k]
     is_rare = rows_with[data.items] == 1
     rare = np.bincount(list_ids(data.indptr)[is_rare], minlength=len(data))
-    able = np.flatnonzero((rare > 0) & (np.diff(data.indptr) - rare >= LEAST_BESIDE))
+    sizes = np.diff(data.indptr)
+    able = np.flatnonzero((rare > 0) & (sizes - rare >= LEAST_BESIDE) & (sizes <= MOST_OF_TARGET))
     targets = []
     for row in dice.permutation(able)[:MOST_TARGETS_OF_TILES].tolist():
         part = slice(data.indptr[row], data.indptr[row + 1])
