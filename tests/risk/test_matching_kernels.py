@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from incrowd import balanced
 from incrowd.core.transactions import Transactions
 from incrowd.risk.inference import _fallback
 from incrowd.risk.matching import best_matches, count_sharing, guesses, in_parts, linked_halves, links
@@ -112,6 +113,21 @@ def test_the_order_in_which_scores_are_added_makes_no_winner():
                 world.attacked.index, known, tuple(world.attacked.seen.held), np.zeros(1, np.int64)
             )
             assert found.people.tolist() == [len(several)]
+
+
+def test_people_are_counted_not_sets():
+    """One person holds a and x, five hold a and y: both match best, and y is guessed."""
+    data = Transactions.from_rows([["a", "x", "y"]] * 6)
+    tree = balanced(data, 2)
+    _, x, y = range(3)
+    node = tree.leaf_nodes.tolist()
+    world = both_of(
+        data, tree, random.Random(1), tiles_of([[node[0], node[x]], [node[0], node[y]]], [[0]] + [[1]] * 5)
+    )
+    known, nobody = np.array([[0]], np.int32), np.array([-1])
+    wanted = np.ones(3, np.bool_)
+    found = guesses(world.attacked.index, known, nobody, wanted, _fallback(world.attacked, wanted))
+    assert found.tolist() == [y]
 
 
 @settings(max_examples=20)
