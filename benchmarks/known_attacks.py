@@ -9,14 +9,9 @@ from the project's root); users with ninety-two days of queries are made up by `
 from the person's items). Who has the same two records is left as a candidate. Counted are people who are in both
 releases: those with fewer than k candidates, those who are alone, and the median number of candidates.
 
-**Downcoding** (Cohen, USENIX Security 2022). A *proven item* of a class is an item that the class's record does not print
-and that at least one of its people must have, by what is published and by the method's definition alone; the attacker
-knows the taxonomy. Flock, Clump and Partition with ``publish=lcg`` publish the least common generalization: below every
-node v, m(v) copies, where m(v) is the *least* number of items below v that a person of the class has. So for each child x
-of v some person has exactly m(x) items below x, and at least m(v) - m(x) items below v outside of x. If a single leaf is
-there, that person has it; if records are sets and no more than m(v) - m(x) leaves are there, that person has them all.
-(That *every* person of a class has an item can never be proven unless it is printed: then m is 1 and it is printed.) A node
-that is itself an item and is printed could be either, so nothing is concluded from it. Every proven item is looked up in the originals.
+**Downcoding** (Cohen, USENIX Security 2022). Counted are people and classes with *proven items*, which the record does not print and at least one
+of the class's people must have; `incrowd.risk.minimality` says how that is concluded. (That *every* person of a class has an item can never be
+proven unless it is printed: then it is the least that all have, and is printed.) Every proven item is looked up in the originals.
 
 **Planted accounts.** Before the release, the attacker adds k - 1 people who have what is known of a target: all items, or half
 of them, or half of them and one guess. Counted: targets whose record only they and their planted people share, and
@@ -32,12 +27,11 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,6 +39,8 @@ import numpy.typing as npt
 
 import incrowd as ic
 from incrowd.logs.synth.generate import write_log
+from incrowd.risk.minimality import prove, proven_items
+from incrowd.risk.two_releases import candidates_in_both
 from public_data import existing, read_options
 
 __all__ = [
@@ -55,7 +51,6 @@ __all__ = [
     "downcoded",
     "homogeneous",
     "plant",
-    "proven_items",
     "together",
 ]
 
@@ -166,12 +161,10 @@ def together(first: ic.Release, second: ic.Release, k: int) -> TwoReleases:
         dict(zip(release.transactions.owners.to_pylist(), record_of(release).tolist(), strict=True))
         for release in (first, second)
     )
-    both = [(record, theirs[owner]) for owner, record in ours.items() if record >= 0 <= theirs.get(owner, -1)]
-    sizes = Counter(both)
-    candidates = [sizes[pair] for pair in both]
-    people = len(candidates)
-    below = sum(size < k for size in candidates) / people
-    return TwoReleases(people, below, sum(size == 1 for size in candidates) / people, median(candidates))
+    records = np.array([(record, theirs.get(owner, -1)) for owner, record in ours.items()]).T
+    candidates = candidates_in_both(*records)
+    shares = (float(np.mean(candidates < least)) for least in (k, 2))
+    return TwoReleases(len(candidates), *shares, float(np.median(candidates)))
 
 
 def pairs_of(data: Data) -> Iterator[tuple[str, TwoReleases]]:
@@ -198,50 +191,20 @@ class Downcoded(NamedTuple):
     true: int
 
 
-def proven_items(tree: ic.Taxonomy, printed: dict[int, int], *, sets: bool) -> dict[int, int]:
-    """Return the leaf nodes that a person of a class must have though they are not printed, and how often at least.
-
-    Parameters
-    ----------
-    tree
-        The taxonomy.
-    printed
-        The nodes of the record and how often each is printed.
-    sets
-        Whether nobody has an item twice.
-    """
-    least, seen = _least_counts(tree, printed)
-    proven: dict[int, int] = {}
-    for node in seen:
-        if tree.is_leaf[node] or _own_leaf(tree, node) is not None:
-            continue
-        for child, leaves in _children_by_rest(tree, node):
-            if leaves > least[node]:
-                break
-            surplus = least[node] - least.get(child, 0)
-            if leaves == 1 or (sets and surplus >= leaves):
-                for leaf in _leaves_outside(tree, node, child):
-                    if not least.get(leaf) and not _is_own_leaf_of(tree, leaf, seen):
-                        proven[leaf] = max(proven.get(leaf, 0), surplus if leaves == 1 else 1)
-    return proven
-
-
 def downcoded(release: ic.Release) -> Downcoded:
     """Prove what can be proven from the records of a release, and look it up in the originals."""
-    classes, tree = release.classes, release.taxonomy
-    sets = int(release.transactions.counts.max(initial=1)) == 1
-    members = _members(release)
-    people = hit = proven = true = 0
-    for number, (start, stop) in enumerate(zip(classes.start[:-1], classes.start[1:], strict=True)):
-        nodes, counts = classes.nodes[start:stop].tolist(), classes.counts[start:stop].tolist()
-        found = proven_items(tree, dict(zip(nodes, counts, strict=True)), sets=sets)
-        if found:
-            hit += 1
-            people += len(members[number])
-            proven += len(found)
-            most = most_of_each(release, members[number])
-            true += sum(most.get(leaf, 0) >= times for leaf, times in found.items())
-    return Downcoded(people / sum(map(len, members)), hit / len(classes), proven, true)
+    classes, rows = release.classes, release.transactions
+    sets = int(rows.counts.max(initial=1)) == 1
+    found = prove(classes, release.taxonomy, sets=sets)
+    members, proven = _members(release), defaultdict(dict)
+    for number, node, times in zip(*(column.tolist() for column in found), strict=True):
+        proven[number][node] = times
+    true = 0
+    for number, leaves in proven.items():
+        most = most_of_each(release, members[number])
+        true += sum(most.get(leaf, 0) >= times for leaf, times in leaves.items())
+    people = proven_items(classes, release.taxonomy, rows.person, sets=sets).value
+    return Downcoded(people, len(proven) / len(classes), len(found.node), true)
 
 
 def most_of_each(release: ic.Release, rows: Iterable[int]) -> dict[int, int]:
@@ -254,54 +217,6 @@ def most_of_each(release: ic.Release, rows: Iterable[int]) -> dict[int, int]:
         for leaf, times in zip(leaves.tolist(), transactions.counts[part].tolist(), strict=True):
             most[leaf] = max(most.get(leaf, 0), times)
     return most
-
-
-def _least_counts(tree: ic.Taxonomy, printed: dict[int, int]) -> tuple[dict[int, int], dict[int, int]]:
-    """Return m(v) of every node that has any, and the record as its labels tell it: an own leaf looks as its parent."""
-    seen: dict[int, int] = {}
-    for node, times in printed.items():
-        above = int(tree.parent[node])
-        shown = above if above >= 0 and _own_leaf(tree, above) == node else node
-        seen[shown] = seen.get(shown, 0) + times
-    least: dict[int, int] = {}
-    for node, times in seen.items():
-        place = node
-        while place >= 0:
-            least[place] = least.get(place, 0) + times
-            place = int(tree.parent[place])
-    return least, seen
-
-
-@cache
-def _own_leaf(tree: ic.Taxonomy, node: int) -> int | None:
-    """Return the leaf below a node that means the node itself: it has the node's label, and looks the same in a record."""
-    children = _children(tree, node)
-    names = tree.labels_of(np.array([node, *children], dtype=np.int32)).to_pylist()
-    return next((child for child, name in zip(children, names[1:], strict=True) if name == names[0]), None)
-
-
-def _is_own_leaf_of(tree: ic.Taxonomy, leaf: int, seen: dict[int, int]) -> bool:
-    above = int(tree.parent[leaf])
-    return above in seen and _own_leaf(tree, above) == leaf
-
-
-def _children(tree: ic.Taxonomy, node: int) -> list[int]:
-    children: list[int] = tree.children[tree.child_start[node] : tree.child_start[node + 1]].tolist()
-    return children
-
-
-@cache
-def _children_by_rest(tree: ic.Taxonomy, node: int) -> list[tuple[int, int]]:
-    """Return a node's children, each with the number of leaves below the node that are not below it; fewest first."""
-    leaves = tree.last_leaf - tree.first_leaf
-    rest = [(int(leaves[node] - leaves[child]), child) for child in _children(tree, node)]
-    return [(child, outside) for outside, child in sorted(rest) if outside]
-
-
-def _leaves_outside(tree: ic.Taxonomy, node: int, child: int) -> list[int]:
-    before = range(tree.first_leaf[node], tree.first_leaf[child])
-    behind = range(tree.last_leaf[child], tree.last_leaf[node])
-    return [int(tree.leaf_nodes[rank]) for rank in (*before, *behind)]
 
 
 def _members(release: ic.Release) -> list[list[int]]:

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
-import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import incrowd as ic
 from benchmark_scripts import loaded_script, run_script, write_baskets
@@ -80,92 +75,10 @@ def test_what_is_printed_is_not_proven(attacks):
     assert attacks.downcoded(released([["a", "a", "b"], ["a", "b", "b"]])).proven == 0
 
 
-def test_how_often_one_person_must_have_it(attacks):
-    release = released([["a"] * 3, ["b"] * 3])
-    tree = release.taxonomy
-    assert attacks.proven_items(tree, {0: 3}, sets=False) == dict.fromkeys(tree.leaf_nodes.tolist(), 3)
-
-
-def test_sets_prove_more_than_bags(attacks):
-    """Two items at least below a node of three leaves; who lacks the first has both others, unless one twice."""
-    release = released([["a", "b"], ["b", "c"], ["a", "c"]], k=3, fan_out=3)
-    tree = release.taxonomy
-    assert attacks.proven_items(tree, {0: 2}, sets=False) == {}
-    assert attacks.proven_items(tree, {0: 2}, sets=True) == dict.fromkeys(tree.leaf_nodes.tolist(), 1)
-    assert attacks.downcoded(release) == (1.0, 1.0, 3, 3)
-
-
-def test_a_concept_that_is_an_item_itself_proves_nothing(attacks):
-    """'dog' printed may mean the word dog, which a person has; then there need be no poodle."""
-    tree = ic.Taxonomy.from_parents(np.array([-1, 0], np.int32), pa.array(["dog", "poodle"]), name="dogs")
-    rows = ic.Transactions.from_rows([["dog"], ["dog"], ["dog"], ["poodle"]])
-    release = ic.anonymize(rows, tree, k=4, method="clump")
-    assert attacks.downcoded(release).proven == 0
-    attached = release.taxonomy
-    assert len(attached.leaf_nodes) == 2
-    assert attacks.proven_items(attached, {0: 1}, sets=True) == {}
-
-
 def test_a_statement_that_is_false_is_seen_to_be_false(attacks, monkeypatch):
     release = released([["a"], ["b"]])
     monkeypatch.setattr(attacks, "most_of_each", lambda *_: {})
     assert attacks.downcoded(release)[2:] == (2, 0)
-
-
-def least_generalization(tree, bags):
-    """Return the record that a class prints, by the definition."""
-    below = [
-        {node: sum(first <= leaf < last for leaf in bag) for node, first, last in intervals(tree)}
-        for bag in bags
-    ]
-    least = {node: min(counts[node] for counts in below) for node in below[0]}
-    children = {node: np.flatnonzero(tree.parent == node).tolist() for node in least}
-    printed = {node: least[node] - sum(least[child] for child in children[node]) for node in least}
-    return {node: times for node, times in printed.items() if times}
-
-
-def intervals(tree):
-    return zip(range(len(tree)), tree.first_leaf.tolist(), tree.last_leaf.tolist(), strict=True)
-
-
-@settings(max_examples=150)
-@given(
-    fan_out=st.integers(2, 3),
-    leaves=st.integers(2, 7),
-    sizes=st.lists(st.integers(1, 5), min_size=2, max_size=4),
-    data=st.data(),
-)
-def test_what_is_proven_is_true_of_every_class_that_prints_the_same(attacks, fan_out, leaves, sizes, data):
-    names = [f"{number:02}" for number in range(leaves)]
-    sets = data.draw(st.booleans())
-    tree = ic.balanced(ic.Transactions.from_rows([names]), fan_out)
-    item = st.integers(0, leaves - 1)
-    bags = [data.draw(st.lists(item, min_size=1, max_size=size, unique=sets)) for size in sizes]
-    printed = least_generalization(tree, bags)
-    for leaf, times in attacks.proven_items(tree, printed, sets=sets).items():
-        assert leaf not in printed
-        assert max(bag.count(int(tree.first_leaf[leaf])) for bag in bags) >= times
-
-
-def test_nothing_that_must_be_so_is_missed_in_a_small_tree(attacks):
-    """Every pair of sets over a tree of four leaves: proven is what all pairs that print the same have in common."""
-    tree = ic.balanced(ic.Transactions.from_rows([["1", "2", "3", "4"]]), 2)
-    some = [bag for size in (1, 2) for bag in combinations(range(4), size)]
-    worlds: dict = {}
-    for first in some:
-        for second in some:
-            printed = least_generalization(tree, [first, second])
-            worlds.setdefault(tuple(sorted(printed.items())), []).append({*first, *second})
-    found = 0
-    for printed, possible in worlds.items():
-        nodes = dict(printed)
-        sure = {int(tree.leaf_nodes[leaf]) for leaf in set.intersection(*possible)} - set(nodes)
-        proven = set(attacks.proven_items(tree, nodes, sets=True))
-        assert proven <= sure
-        found += len(proven)
-        if all(tree.level[node] == tree.height - 1 for node in nodes if not tree.is_leaf[node]):
-            assert proven == sure
-    assert found  # something can be proven
 
 
 # --- planted accounts ---

@@ -56,11 +56,10 @@ def found_again(attacked: Attacked, profiles: Lists, setting: Setting) -> Figure
     if len(person) > setting.most:
         person = np.sort(dice.choice(person, setting.most, replace=False))
     best = _best_links(attacked, profiles, person)
-    exchanged = np.roll(person, 1)
-    return Figure(
-        Rate(_found(attacked, best, person), len(person)),
-        Rate(_found(attacked, best, exchanged), len(person)),
-    )
+    found = Rate(_found(attacked, best, person), len(person))
+    if len(person) < 2:  # noqa: PLR2004 - nobody to exchange with
+        return Figure(found)
+    return Figure(found, Rate(_found(attacked, best, np.roll(person, 1)), len(person)))
 
 
 def _best_links(attacked: Attacked, profiles: Lists, person: Ints64) -> Ints64:

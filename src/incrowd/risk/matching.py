@@ -2,7 +2,8 @@
 
 A known item x speaks for a set by the finest label v of it that is x or lies above x: ``weight(x) * worth(v)``, where the weight is
 larger for an item that fewer people have, and the worth is ``1 - ln leaves(v) / ln M``: 1 for the very item, 0 for the root. Sets with the
-highest sum match best. In raw data these are the people who have all that is known.
+highest sum match best. In raw data these are the people who have all that is known. Sums are of whole numbers, so that sets tie whatever the
+order in which items are known.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ __all__ = [
 ]
 
 NONE = -1
+UNIT = float(2**32)
+"""A score of 1, as it is added up."""
 PART = 256
 """Targets that a thread takes at a time."""
 Result = TypeVar("Result")
@@ -61,7 +64,7 @@ class Index(NamedTuple):
 class Board(NamedTuple):
     """Scores of sets for one target; `stamp` says for which known item a set was scored last."""
 
-    score: Floats
+    score: Ints64
     stamp: Ints64
     touched: Ints32
 
@@ -123,7 +126,7 @@ def _has_all(own: Ints32, known: Ints32) -> bool:
 
 @helper
 def _new_board(sets: int) -> Board:
-    return Board(np.zeros(sets), np.full(sets, -1, np.int64), np.empty(sets, np.int32))
+    return Board(np.zeros(sets, np.int64), np.full(sets, -1, np.int64), np.empty(sets, np.int32))
 
 
 @helper
@@ -133,23 +136,24 @@ def _match(index: Index, known: Ints32, skip: int, tick: int, board: Board) -> i
     for i in range(len(known)):
         weight, node = index.weight[known[i]], index.leaf_node[known[i]]
         while node >= 0 and index.worth[node] > 0:
+            points = int(weight * index.worth[node] * UNIT)
             for at in range(index.start[node], index.start[node + 1]):
                 one = index.sets[at]
                 if one == skip or board.stamp[one] == tick + i:
                     continue
                 if board.stamp[one] < tick:
-                    board.score[one] = 0.0
+                    board.score[one] = 0
                     board.touched[number] = one
                     number += 1
                 board.stamp[one] = tick + i
-                board.score[one] += weight * index.worth[node]
+                board.score[one] += points
             node = index.parent[node]
     return number
 
 
 @helper
-def _best(board: Board, number: int) -> float:
-    best = 0.0
+def _best(board: Board, number: int) -> int:
+    best = 0
     for i in range(number):
         best = max(best, board.score[board.touched[i]])
     return best
@@ -200,12 +204,13 @@ def links(index: Index, profile_start: Ints64, profile: Ints32, eccentricity: fl
     for row in range(rows):
         known = profile[profile_start[row] : profile_start[row + 1]]
         number = _match(index, known, NONE, profile_start[row], board)
-        best = second = total = squares = 0.0
+        best = second = 0
+        total = squares = 0.0
         at_best = NONE
         for i in range(number):
             score = board.score[board.touched[i]]
             total += score
-            squares += score * score
+            squares += float(score) * score
             if score > best:
                 best, second, at_best = score, best, board.touched[i]
             elif score > second:
@@ -246,7 +251,7 @@ def guesses(index: Index, known: Ints32, skip: Ints64, wanted: Bools, order: Int
     width = known.shape[1]
     for row in range(len(known)):
         number = _match(index, known[row], skip[row], row * width, board)
-        best = 0.0
+        best = 0
         for i in range(number):
             one = board.touched[i]
             if board.score[one] > best and _has_new(index, one, known[row], wanted):
@@ -281,7 +286,7 @@ def _has_new(index: Index, one: int, known: Ints32, wanted: Bools) -> bool:
 
 @helper
 def _most_held(
-    index: Index, known: Ints32, wanted: Bools, board: Board, number: int, best: float, tally: Ints64
+    index: Index, known: Ints32, wanted: Bools, board: Board, number: int, best: int, tally: Ints64
 ) -> int:
     """Return the wanted leaf that most people of the best sets have; the first in the taxonomy of several. `tally` is 0 before and after."""
     chosen = NONE

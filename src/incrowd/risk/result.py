@@ -148,8 +148,8 @@ ATTACKS: tuple[Attack, ...] = (
         "linkability",
         "two_releases",
         "have fewer than k candidates in two releases together",
-        "The attacker knows which record of each of two releases is the person's. "
-        "Candidates are those who have the same two.",
+        "The attacker has two releases and knows what in each is the person's; candidates are those who have the same two records. "
+        "Of tiles, numbers are subtracted: counted are people who hold a label of which the releases differ by 1 to k - 1 people.",
     ),
     Attack(
         "inference",
@@ -184,17 +184,17 @@ ATTACKS: tuple[Attack, ...] = (
     Attack(
         "planted_accounts",
         "alone",
-        "share their record with planted accounts only",
-        "Before the release the attacker plants k - 1 accounts that have half of what a person has. "
-        "The method is run again with them.",
+        "share a record or a tile with planted accounts only",
+        "Before the release the attacker plants k - 1 accounts that have half of what a person has (tiles: an item that nobody else has, and 500 frequent ones). "
+        "The method is run again with them on at most 5,000 people, for 20 targets, of which it has one for each thousand people at a time (tiles: for 10, one at a time).",
         is_headline=False,
     ),
     Attack(
         "planted_accounts",
         "read_off",
         "have an item that planted accounts read off",
-        "As before; each planted account has a guess besides, which is an item of the person. "
-        "It counts where it is printed beside what was known, and is compared with guesses that are wrong.",
+        "As before; each planted account has a guess besides, an item of the person, which counts where it is printed beside what was known (tiles: each item that is). "
+        "It is compared with guesses that are wrong (tiles: with the items of another person).",
         is_headline=False,
     ),
 )

@@ -6,6 +6,7 @@ hold, who hold others too; of a list, every line is a set of one label, and whoe
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from incrowd.metrics.published import sets_of_classes
 from incrowd.risk.people import Lists, People, inverted
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["Seen", "nothing_seen", "seen_of_classes", "seen_of_people", "seen_of_tiles"]
+__all__ = ["Seen", "nothing_seen", "record_of_class", "seen_of_classes", "seen_of_people", "seen_of_tiles"]
 
 
 class Seen(NamedTuple):
@@ -68,7 +69,23 @@ def seen_of_classes(classes: Classes, tree: Taxonomy, person: Ints32, people: Pe
         held = list_ids(sets.start)[list_ids(start)]
         return _seen(sets, holders.value[at], held, len(people))
     rows = np.flatnonzero(classes.of_row != WITHHELD)
-    return _seen(sets, person[rows], classes.of_row[rows], len(people))
+    number = record_of_class(classes)
+    chosen = np.flatnonzero(number == np.arange(len(number)))
+    start, at = take_lists(sets.start, chosen)
+    record = np.searchsorted(chosen, number)
+    return _seen(Lists(start, sets.value[at]), person[rows], record[classes.of_row[rows]], len(people))
+
+
+def record_of_class(classes: Classes) -> Ints64:
+    """Return for each class the first that publishes the same record: to a reader they are one."""
+    number = np.arange(len(classes))
+    if classes.texts is not None or classes.alternatives is not None:
+        return number
+    first: dict[bytes, int] = {}
+    for one, (a, b) in enumerate(pairwise(classes.start.tolist())):
+        record = classes.nodes[a:b].tobytes() + classes.counts[a:b].tobytes()
+        number[one] = first.setdefault(record, one)
+    return number
 
 
 def seen_of_tiles(tiles: Tiles, person: Ints32, people: People) -> Seen:
