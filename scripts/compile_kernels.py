@@ -16,6 +16,8 @@ from incrowd.jobs.data import kernels_are_compiled, load_kernels
 from incrowd.jobs.spec import IN_MEMORY, Options, check_input, parse_methods
 from incrowd.kernels.jit import cache_directory
 
+# It has next to no kernels of its own; those that measure a release are what most methods need.
+SHARED = "suppress"
 # The longest first, so that no core waits for the last one.
 LONGEST = (
     "mosaic:effort=best",
@@ -62,6 +64,8 @@ def compile_for_executors() -> None:
 
 
 if __name__ == "__main__":
+    # Once: processes that need the same kernel at the same time compile it each for itself.
+    compile_for(SHARED)
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(compile_for, LONGEST))
     if find_spec("pyspark"):
