@@ -22,6 +22,9 @@ SETTINGS = {
     "spark.sql.files.maxPartitionBytes": "64k",
     "spark.sql.files.openCostInBytes": "1k",
 }
+# For one Java with many jobs: it compiles early, has room for what it compiled, which it would else compile again and again,
+# and for what jobs leave behind.
+LONG = "-XX:CompileThresholdScaling=0.2 -XX:ReservedCodeCacheSize=240m -Xmn300m"
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +46,7 @@ def spark(java):  # noqa: ARG001 - it skips
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Spark's own
-        # The compiled code of many jobs would not fit the usual place, and be compiled again and again.
-        options = {"spark.driver.extraJavaOptions": f"{QUICK} -XX:ReservedCodeCacheSize=240m"}
-        with session("local[2]", LITTLE_DATA | SETTINGS | options) as running:
+        with session(
+            "local[2]", LITTLE_DATA | SETTINGS | {"spark.driver.extraJavaOptions": f"{QUICK} {LONG}"}
+        ) as running:
             yield running
