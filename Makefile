@@ -9,6 +9,8 @@ PYTEST_ARGS ?= -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # APT=no installs no Debian packages; the tests that need them are left out, and named.
 APT ?= yes
 DEBIAN := APT=$(APT) sh scripts/install_debian_packages.sh
+# Some containers forbid bytecode; each of the hundreds of processes that tests start would then parse all sources again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test lint bench docs clean
 

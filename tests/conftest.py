@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from fnmatch import fnmatch
 from pathlib import Path
@@ -54,6 +55,22 @@ def pytest_runtest_makereport(item, call):  # noqa: ARG001 - pytest names them
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid} was skipped, and INCROWD_NO_SKIP is set: {report.longrepr}"
     return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Let no search for garbage go over what collecting makes: thousands of tests and modules that stay to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_unconfigure():
+    """Let all be freed in the end: libraries look for what was not."""
+    gc.unfreeze()
 
 
 def pytest_collection_modifyitems(items):

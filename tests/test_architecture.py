@@ -33,7 +33,21 @@ def module_name(path: Path) -> str:
 
 
 MODULES = {module_name(path): path for path in sorted(SOURCE.rglob("*.py"))}
-TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
+
+
+class Trees(dict[str, ast.Module]):
+    """The modules as Python parses them, each when it is first looked at: every worker collects all tests, and one runs these."""
+
+    def __missing__(self, module: str) -> ast.Module:
+        self[module] = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+        return self[module]
+
+
+TREES = Trees()
+
+
+def all_trees() -> dict[str, ast.Module]:
+    return {module: TREES[module] for module in MODULES}
 
 
 def part_of(module: str) -> str:
@@ -125,7 +139,7 @@ def test_everything_offered_is_there():
 
 
 def functions():
-    for module, tree in TREES.items():
+    for module, tree in all_trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield f"{module}.{node.name}:{node.lineno}", node.end_lineno - node.lineno + 1
@@ -167,13 +181,13 @@ DOCUMENTED = {
 def test_only_the_documented_parts_of_the_servers_libraries_are_used(library):
     used = {
         node.module
-        for tree in TREES.values()
+        for tree in all_trees().values()
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == library
     }
     assert used
     assert used <= DOCUMENTED[library]
-    inherited = {ast.unparse(base) for tree in TREES.values() for base in bases(tree)}
+    inherited = {ast.unparse(base) for tree in all_trees().values() for base in bases(tree)}
     assert not inherited & {"Granian", "MPServer"}
 
 

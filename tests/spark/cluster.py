@@ -23,6 +23,7 @@ from incrowd.spark.session import kernels_place
 
 __all__ = [
     "LITTLE_DATA",
+    "QUICK",
     "SPARK_CLASS",
     "Cluster",
     "cluster",
@@ -36,7 +37,12 @@ __all__ = [
 
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 SECONDS = 600
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # for short jobs on few cores
+# For short jobs on few cores. Classes are Spark's own, and need no check of their bytecode. Hadoop has the file system's rights
+# changed by a program, twice for each file; Java would start another one before each.
+QUICK = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+    " -Djdk.lang.Process.launchMechanism=VFORK"
+)
 # Compiling and planning anew takes longer than so little data; the cluster's first test has them as usual.
 LITTLE_DATA = {
     "spark.sql.adaptive.enabled": "false",

@@ -15,8 +15,6 @@ collect_ignore_glob = [] if find_spec("pyspark") else ["test_[!i]*.py"]
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.driver.memory": "1g",
-    # Short jobs, few cores; of many of them, the compiled code would not fit the usual place, and be compiled again and again.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "3",
@@ -24,6 +22,9 @@ SETTINGS = {
     "spark.sql.files.maxPartitionBytes": "64k",
     "spark.sql.files.openCostInBytes": "1k",
 }
+# For one Java with many jobs: it compiles early, has room for what it compiled, which it would else compile again and again,
+# and for what jobs leave behind.
+LONG = "-XX:CompileThresholdScaling=0.2 -XX:ReservedCodeCacheSize=240m -Xmn300m"
 
 
 @pytest.fixture(scope="session")
@@ -39,11 +40,13 @@ def java():
 
 @pytest.fixture(scope="session")
 def spark(java):  # noqa: ARG001 - it skips
-    from cluster import LITTLE_DATA  # noqa: PLC0415 - only where Spark is installed
+    from cluster import LITTLE_DATA, QUICK  # noqa: PLC0415 - only where Spark is installed
 
     from incrowd.spark.session import session  # noqa: PLC0415
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Spark's own
-        with session("local[2]", LITTLE_DATA | SETTINGS) as running:
+        with session(
+            "local[2]", LITTLE_DATA | SETTINGS | {"spark.driver.extraJavaOptions": f"{QUICK} {LONG}"}
+        ) as running:
             yield running

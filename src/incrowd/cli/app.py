@@ -19,6 +19,7 @@ from incrowd.cli import commands
 from incrowd.cli.certificate import certificate
 from incrowd.cli.init import init
 from incrowd.cli.risk import risk
+from incrowd.core.left_out import leave_out_unused
 from incrowd.errors import IncrowdError, nearest, options_as_flags
 
 __all__ = ["cli", "main"]
@@ -68,7 +69,7 @@ cli.add_command(taxonomy)
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the program and exit with its code: 0 done, 1 the claim does not hold, 2 bad usage or input."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    arguments = _own_arguments() if arguments is None else arguments
     if "_INCROWD_COMPLETE" in os.environ:
         sys.exit(shell_complete(cli, {}, "incrowd", "_INCROWD_COMPLETE", os.environ["_INCROWD_COMPLETE"]))
     stopped = _note_signals(arguments)
@@ -98,6 +99,12 @@ def main(arguments: list[str] | None = None) -> None:
             else _fail(_internal(error), INTERNAL, arguments)
         )
     sys.exit(code)
+
+
+def _own_arguments() -> list[str]:
+    """Return the arguments of a process that is the program's own, and import only what the program uses."""
+    leave_out_unused()
+    return sys.argv[1:]
 
 
 def _run(arguments: list[str]) -> int:

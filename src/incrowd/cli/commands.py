@@ -181,8 +181,10 @@ def _with_out(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _run_on_spark(job: Options, progress: ProgressBars) -> Outcome:
+    from incrowd.core.left_out import let_in_again
     from incrowd.errors import BadInputError
 
+    let_in_again()  # PySpark needs pandas
     try:
         from incrowd.spark.run import run_spark_job
     except ImportError:

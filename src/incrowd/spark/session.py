@@ -33,6 +33,7 @@ _QUIET = {
     "spark.log.level": "FATAL",  # a failed task's own words could quote a record
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     "spark.sql.session.timeZone": "UTC",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",  # it notes our own line for every column, which takes time
 }
 
 

@@ -24,6 +24,7 @@ from granian.constants import HTTPModes, Interfaces, Loops, SSLProtocols
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
+from incrowd.core.left_out import leave_out_unused
 from incrowd.core.temporary import private_directory
 from incrowd.errors import IncrowdError
 from incrowd.gateway.config.settings import Config
@@ -111,8 +112,9 @@ class WorkerFactory:
         return self
 
     def __call__(self) -> Gateway:
-        """Create the application."""
+        """Create the application, in a process of its own."""
         end_with_parent(self.parent)
+        leave_out_unused()
         self.unpickle_state()
         config = self.prepared.config
         event_log = EventLog(config.log, LineWriter().write)
