@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 import incrowd as ic
 from incrowd.errors import IncrowdError
-from incrowd.jobs.attacks import Plan, attack_published, attack_raw, made_of, published_by
+from incrowd.jobs.attack_plan import Plan, made_of, published_by
+from incrowd.jobs.attacks import attack_published, attack_raw
 from incrowd.jobs.subject import Subject, subject_without_times
 from incrowd.logs.synth.generate import write_log
 from incrowd.risk.attacked import Setting

@@ -122,10 +122,11 @@ def _most(said: Mapping[int, int]) -> int:
     return max(said, key=lambda leaf: (said[leaf], -leaf), default=-1)
 
 
-def halves_linked(world: World, known: Sequence[int], skip: int = -1) -> bool:
-    """Tell whether a set is among the best for both halves of what is known."""
+def halves_linked(world: World, known: Sequence[int], skip: int = -1) -> int:
+    """Return how many people hold the sets that are among the best for both halves of what is known."""
     half = len(known) // 2
-    return bool(world.best(known[:half], skip) & world.best(known[half:], skip))
+    both = world.best(known[:half], skip) & world.best(known[half:], skip)
+    return sum(len(world.holders[one]) for one in both)
 
 
 def interval(right: float, tries: int) -> tuple[float, float]:

@@ -13,6 +13,7 @@ import pytest
 import incrowd as ic
 from cli.helpers import call, refused
 from incrowd.release.files.records import RECORDS_SCHEMA
+from incrowd.release.private_map import records_digest
 
 WORDS = [f"word{i}" for i in range(30)]
 METHODS = ("mosaic", "flock", "partition", "clump", "ssc", "apriori", "suppress")
@@ -135,7 +136,8 @@ def test_a_release_copied_from_the_originals_comes_out_as_fully_broken(place, tm
     )
     pq.write_table(table, copy / "records.parquet")
     old = pq.read_table(place / "flock.map")
-    owners = pa.table([[owner for _, owner in bags], range(len(bags))], schema=old.schema)
+    schema = old.schema.with_metadata({**old.schema.metadata, b"records": records_digest(copy).encode()})
+    owners = pa.table([[owner for _, owner in bags], range(len(bags))], schema=schema)
     pq.write_table(owners, tmp_path / "copy.map")
     ran = call(
         "risk",

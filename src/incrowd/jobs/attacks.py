@@ -6,20 +6,16 @@ parameters, on most of the people, and the others are attacked with what that pu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from incrowd.core.claims import Distinct, check_k
-from incrowd.core.classes import Classes
-from incrowd.core.tiles import Tiles
+from incrowd.core.claims import check_k
 from incrowd.core.types import Bools
 from incrowd.errors import IncrowdError
-from incrowd.jobs.anonymize import make_release
+from incrowd.jobs.attack_plan import Made, Plan, Published, made_of, published_by, seen_by
+from incrowd.jobs.method_attacks import MethodAttacks
 from incrowd.jobs.subject import Subject, subject_without_times
-from incrowd.methods.registry import Method, method_named
 from incrowd.release.model import Release
 from incrowd.release.tiles import TileRelease
 from incrowd.risk import inference, linkability, singling_out
@@ -27,20 +23,9 @@ from incrowd.risk.attacked import Attacked, Outsiders, Setting, attacked_raw
 from incrowd.risk.people import People
 from incrowd.risk.rates import Figure, Rate
 from incrowd.risk.result import Found, Side
-from incrowd.risk.seen import Seen, seen_of_classes, seen_of_tiles
 from incrowd.taxonomy import Attached
 
-__all__ = [
-    "Made",
-    "Plan",
-    "Published",
-    "attack_published",
-    "attack_raw",
-    "made_of",
-    "outsiders",
-    "published_by",
-    "risk_of",
-]
+__all__ = ["attack_published", "attack_raw", "outsiders", "risk_of"]
 
 FEW = 300
 LARGEST_CONTROL = 100_000
@@ -48,39 +33,6 @@ LARGEST_CONTROL = 100_000
 OUTSIDE, FEW_OUTSIDE = 0.1, 250
 """The share of people who are left out of the control's release: few, since a release of fewer people says less; of few people, more."""
 CONTROL_CODE = 9
-Published = Classes | Tiles
-
-
-class Made(NamedTuple):
-    """How a release was made, so that it can be made again from some of the people."""
-
-    method: Method
-    own: Mapping[str, Any]
-    k: int | None
-    seed: int
-    distinct: Distinct | None = None
-
-
-class Plan(NamedTuple):
-    """How attacks are run, which leaves are sensitive, and of how many people those of the data are a sample."""
-
-    setting: Setting
-    sensitive: Bools | None = None
-    population: int | None = None
-
-
-def published_by(release: Release | TileRelease) -> Published:
-    """Return what a release publishes, and of whom."""
-    return release.tiles if isinstance(release, TileRelease) else release.classes
-
-
-def made_of(release: Release | TileRelease) -> Made:
-    """Return how a release was made."""
-    method = method_named(release.method)
-    own = {name: value for name, value in release.parameters.items() if name in method.parameters}
-    distinct: Distinct | None = "records" if release.claim.distinct == "records" else None
-    seed = int(release.parameters["seed"])
-    return Made(method, method.read_parameters(own), release.claim.k, seed, distinct)
 
 
 def risk_of(
@@ -114,7 +66,7 @@ def attack_raw(subject: Subject, plan: Plan) -> Side:
 
 def attack_published(subject: Subject, published: Published, made: Made | None, plan: Plan) -> Side:
     """Attack what is published; without knowing how it was made there is no control group."""
-    attacked = Attacked(subject.people, subject.attached.taxonomy, _seen(subject, published))
+    attacked = Attacked(subject.people, subject.attached.taxonomy, seen_by(subject, published))
     control, skipped = None, {}
     if made is not None:
         try:
@@ -124,15 +76,11 @@ def attack_published(subject: Subject, published: Published, made: Made | None, 
     found, more, highest = _everywhere(attacked, control, subject, plan)
     if subject.halves is not None:
         found["found_again"] = linkability.found_again(attacked, subject.halves[1], plan.setting)
+    if made is not None:
+        of_method, without = MethodAttacks(subject, published, attacked.seen, made, plan).run()
+        found |= of_method
+        skipped |= without
     return Side(found, {**more, **skipped}, highest)
-
-
-def _seen(subject: Subject, published: Published) -> Seen:
-    """Return what an attacker sees of people."""
-    person = subject.attached.transactions.person
-    if isinstance(published, Tiles):
-        return seen_of_tiles(published, person, subject.people)
-    return seen_of_classes(published, subject.attached.taxonomy, person, subject.people)
 
 
 def _everywhere(
@@ -165,8 +113,7 @@ def outsiders(subject: Subject, made: Made, setting: Setting) -> Outsiders:
     data, tree = subject.attached.transactions, subject.attached.taxonomy
     inside, outside = _parted(subject.people, setting.dice(CONTROL_CODE))
     most = subject.attached._replace(transactions=data.only_rows(inside[data.person]))
-    release = make_release(most, made.method, made.own, k=made.k, seed=made.seed, distinct=made.distinct)
-    seen = _seen(replace(subject, attached=most), published_by(release))
+    seen = seen_by(replace(subject, attached=most), made.again(most))
     return Outsiders(Attacked(subject.people, tree, seen), outside)
 
 

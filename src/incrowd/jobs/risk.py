@@ -15,7 +15,8 @@ from incrowd.core.atomic import atomic_write, check_free, private_file
 from incrowd.core.claims import check_k
 from incrowd.core.promises import read_settings
 from incrowd.errors import BadInputError, option
-from incrowd.jobs.attacks import Made, Plan, Published, attack_published, attack_raw, made_of, published_by
+from incrowd.jobs.attack_plan import Made, Plan, Published, made_of, published_by
+from incrowd.jobs.attacks import attack_published, attack_raw
 from incrowd.jobs.clock import Clock, ProgressListener
 from incrowd.jobs.data import open_log, rejects_named
 from incrowd.jobs.spec import IN_MEMORY, Job, Options, Taken, read_choices, settled
@@ -83,7 +84,7 @@ def run_risk(options: RiskOptions, listener: ProgressListener, opened: Opened | 
     with Clock(listener) as clock, source as log, rejects_named(job, log):
         job = settled(job, log)
         subject = subject_of(job, log, clock)
-        published = None if options.release is None else _published(options, subject)
+        published = _published(options.release, options.private_map, subject)
         clock.step("attack")
         return _attacked(
             subject, published, _made(options, job), options, k=job.k, name=log.name, listener=listener
@@ -115,7 +116,8 @@ def _attacked(
     setting = Setting(
         k or DEFAULT_K, options.most, options.seed, lambda share: listener.reading(round(100 * share), 100)
     )
-    plan = Plan(setting, sensitive, options.population)
+    second = _published(options.second_release, options.second_map, subject)
+    plan = Plan(setting, sensitive, options.population, second, options.planted)
     return Risk(
         attack_raw(subject, plan),
         None if published is None else attack_published(subject, published, made, plan),
@@ -129,20 +131,41 @@ def _attacked(
     )
 
 
-def _published(options: RiskOptions, subject: Subject) -> Published:
-    """Return what the release publishes."""
-    assert options.release is not None  # noqa: S101 - the caller has looked
-    owned = None if options.private_map is None else owned_by_map(read_map(options.private_map))
-    return published_in(options.release, subject.attached, owned)
+def _published(release: Path | None, private_map: Path | None, subject: Subject) -> Published | None:
+    """Return what a release publishes, where there is one."""
+    if release is None:
+        return None
+    if private_map is None:
+        return published_in(release, subject.attached, None)
+    owned = read_map(private_map)
+    if not owned.is_of(release):
+        raise BadInputError(
+            f"the private map is another release's: give the one that was written with {release}"
+        )
+    return published_in(release, subject.attached, owned_by_map(owned))
+
+
+def _check_pairs(options: RiskOptions) -> None:
+    """Refuse half of what belongs together."""
+    needs = {
+        ("private_map", "release"): (options.private_map, options.release),
+        ("second_release", "second_map"): (options.second_release, options.second_map),
+        ("second_map", "second_release"): (options.second_map, options.second_release),
+        ("second_release", "release"): (options.second_release, options.release),
+    }
+    for (name, other), (given, needed) in needs.items():
+        if given is not None and needed is None:
+            raise BadInputError(f"{option(name)} needs {option(other)}, which it belongs to")
+    if options.planted and options.release is None:
+        raise BadInputError(
+            f"{option('planted', value=True)} needs {option('release')}: its method is run again"
+        )
 
 
 def _job(options: RiskOptions) -> Job:
     """Return how the data are read: as the release's manifest and map say, or as is chosen for a release of the default method."""
+    _check_pairs(options)
     if options.release is None:
-        if options.private_map is not None:
-            raise BadInputError(
-                f"{option('private_map')} needs {option('release', 'DIR')}, which it belongs to"
-            )
         return read_choices(Options(options.input, IN_MEMORY, options.k, **options.reading))
     form = format_of(options.release)
     if form == LIST_FORMAT:

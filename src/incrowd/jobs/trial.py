@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from incrowd.auditing.result import Audit
 from incrowd.errors import option
-from incrowd.jobs.attacks import Plan, attack_published, made_of, published_by
+from incrowd.jobs.attack_plan import Plan, made_of, published_by
+from incrowd.jobs.attacks import attack_published
 from incrowd.jobs.subject import subject_without_times
 from incrowd.jobs.written import Owned, published_in
 from incrowd.release.model import Release

@@ -16,6 +16,8 @@ __all__ = ["ECCENTRICITY", "HALF", "found_again", "halves"]
 HALF = 3
 """Items in each half of what is known."""
 ECCENTRICITY = 1.5
+FEW, FEW_CLASSES = 0.01, 4
+"""A link is believed if what matches is held by at most so large a share of the people, or by so many times k."""
 CODE, CODE_AGAIN = 4, 5
 
 
@@ -23,26 +25,28 @@ def halves(attacked: Attacked, setting: Setting, control: Outsiders | None = Non
     """Link two halves of what is known of a person, three items each.
 
     They are linked if a published set is among those that match best for both (as Anonymeter measures linkability: Giomi et al.,
-    PoPETs 2023). Of raw data the control is the same without the person's own row.
+    PoPETs 2023), and few people hold these: what matches everybody links nobody. Of raw data the control is the same without the
+    person's own row.
     """
+    few = max(round(FEW * np.count_nonzero(attacked.people.sizes)), FEW_CLASSES * setting.k)
     drawn = draw_known(attacked.people, 2 * HALF, setting.most, setting.dice(CODE))
-    inside = Rate(_linked(attacked, drawn, own=True), len(drawn))
+    inside = Rate(_linked(attacked, drawn, few, own=True), len(drawn))
     if attacked.is_raw:
-        return Figure(inside, Rate(_linked(attacked, drawn, own=False), len(drawn)))
+        return Figure(inside, Rate(_linked(attacked, drawn, few, own=False), len(drawn)))
     if control is None:
         return Figure(inside)
     others = draw_known(attacked.people, 2 * HALF, setting.most, setting.dice(CODE), among=control.are_out)
-    return Figure(inside, Rate(_linked(control.attacked, others, own=True), len(others)))
+    return Figure(inside, Rate(_linked(control.attacked, others, few, own=True), len(others)))
 
 
-def _linked(attacked: Attacked, drawn: Drawn, *, own: bool) -> float:
-    """Count the people whose halves are linked; without their own row of raw data where it shall not count."""
+def _linked(attacked: Attacked, drawn: Drawn, few: int, *, own: bool) -> float:
+    """Count the people whose halves match something that few hold; without their own row of raw data where it shall not count."""
     skip = nobody(len(drawn)) if own else drawn.person
     parts = in_parts(
         lambda first, stop: linked_halves(attacked.index, drawn.known[first:stop], skip[first:stop]),
         len(drawn),
     )
-    return float(sum(np.count_nonzero(part) for part in parts))
+    return float(sum(np.count_nonzero((part > 0) & (part <= few)) for part in parts))
 
 
 def found_again(attacked: Attacked, profiles: Lists, setting: Setting) -> Figure:

@@ -224,10 +224,10 @@ def links(index: Index, profile_start: Ints64, profile: Ints32, eccentricity: fl
 
 
 @kernel
-def linked_halves(index: Index, known: Ints32, skip: Ints64) -> Bools:
-    """Tell of which people the two halves of what is known match a set that is the best for both."""
+def linked_halves(index: Index, known: Ints32, skip: Ints64) -> Ints64:
+    """Return for each row of `known` how many people hold the sets that match both of its halves best; 0 where there is none."""
     board, other = _new_board(len(index.people)), _new_board(len(index.people))
-    found, half = np.zeros(len(known), np.bool_), known.shape[1] // 2
+    found, half = np.zeros(len(known), np.int64), known.shape[1] // 2
     for row in range(len(known)):
         first = _match(index, known[row, :half], skip[row], row * half, board)
         second = _match(index, known[row, half:], skip[row], row * half, other)
@@ -235,7 +235,7 @@ def linked_halves(index: Index, known: Ints32, skip: Ints64) -> Bools:
         for i in range(first):
             one = board.touched[i]
             if board.score[one] == best and other.stamp[one] >= row * half and other.score[one] == best_other:
-                found[row] = True
+                found[row] += index.people[one]
     return found
 
 
