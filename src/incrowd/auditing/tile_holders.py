@@ -14,7 +14,7 @@ import numpy as np
 
 from incrowd.core.ragged import count_distinct, distinct, list_ids, list_sums, pairs_within, take_lists
 from incrowd.core.transactions import Transactions
-from incrowd.core.types import Bools, Bytes, Ints64
+from incrowd.core.types import Bools, Bytes, Ints32, Ints64
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = [
@@ -42,7 +42,7 @@ class TileOriginals(NamedTuple):
     transactions: Transactions
     taxonomy: Taxonomy
     start: Ints64
-    held: Ints64
+    held: Ints32 | Ints64
     seed: int | None = None
 
 
@@ -56,22 +56,26 @@ class Held(NamedTuple):
 class Holdings(NamedTuple):
     """Each tile and person who holds it and counts, once, and in how many units."""
 
-    tile: Ints64
-    person: Ints64
-    times: Ints64
+    tile: Ints32
+    person: Ints32
+    times: Ints32
 
 
 def held_by_people(originals: TileOriginals, counts: Bools) -> Holdings:
     """Return who holds which tile; `counts` says of each row whether its person counts."""
     person = originals.transactions.person
     width = int(person.max(initial=0)) + 1
-    held = originals.held * width  # one word for tile and person, so that one sort brings them together
+    held = originals.held.astype(np.int64)
+    held *= width  # one word for tile and person, so that one sort brings them together
     held += np.repeat(person, np.diff(originals.start))
     if not counts.all():
         held = held[np.repeat(counts, np.diff(originals.start))]
     held.sort()
-    first = np.flatnonzero(np.diff(held, prepend=-1))
-    return Holdings(held[first] // width, held[first] % width, np.diff(first, append=len(held)))
+    is_first = np.ones(len(held), dtype=np.bool_)
+    np.not_equal(held[1:], held[:-1], out=is_first[1:])
+    times = np.diff(np.flatnonzero(is_first), append=len(held)).astype(np.int32)
+    held = held[is_first]
+    return Holdings((held // width).astype(np.int32), (held % width).astype(np.int32), times)
 
 
 def count_sure(tiles: Held, holdings: Holdings, confidence: float) -> int:
@@ -105,7 +109,7 @@ def _count_holders(tiles: Held, holdings: Holdings, labels: int) -> Ints64:
     parts = 1 + len(holdings.person) // HOLDINGS_AT_ONCE
     for low, high in pairwise(np.linspace(0, people, parts + 1, dtype=np.int64).tolist()):
         some = np.flatnonzero((holdings.person >= low) & (holdings.person < high))
-        start, at = take_lists(tiles.start, holdings.tile[some])
+        start, at = take_lists(tiles.start, holdings.tile[some].astype(np.int64))
         person = np.repeat(holdings.person[some] - low, np.diff(start))
         holders += count_distinct(tiles.node[at], person, labels)
     return holders
@@ -131,7 +135,10 @@ def _part(originals: TileOriginals, tiles: Held, low: int, high: int, keep: Bool
     """Return the rows of one part; of their tiles only those to be kept."""
     data, tree = originals.transactions, originals.taxonomy
     begin = slice(int(originals.start[low]), int(originals.start[high]))
-    tile, row = originals.held[begin], list_ids(originals.start[low : high + 1] - originals.start[low])
+    tile, row = (
+        originals.held[begin].astype(np.int64),
+        list_ids(originals.start[low : high + 1] - originals.start[low]),
+    )
     if keep is not None:
         tile, row = tile[keep[tile]], row[keep[tile]]
     start, at = take_lists(tiles.start, tile)

@@ -101,12 +101,12 @@ class TileRelease(Publication, Tabular):
         return published_nodes(self.taxonomy, self.tiles.nodes)
 
     @cached_property
-    def _in_order(self) -> tuple[TileTable, Ints64]:
+    def _in_order(self) -> tuple[TileTable, Ints32]:
         """The tiles as they are published, sorted by content, and the place of each of the method's tiles among them."""
         made = self._with_labels()
         order = np.array(pc.sort_indices(made.contents), dtype=np.int64)
-        places = np.empty(len(made), dtype=np.int64)
-        places[order] = np.arange(len(made))
+        places = np.empty(len(made), dtype=np.int32)
+        places[order] = np.arange(len(made), dtype=np.int32)
         return made.rows(order), places
 
     def _with_labels(self) -> TileTable:

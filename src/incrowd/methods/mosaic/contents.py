@@ -6,9 +6,9 @@ import numpy as np
 
 from incrowd.core.types import Bools, Ints32, Ints64, Words64
 from incrowd.kernels.jit import helper, kernel
-from incrowd.methods.mosaic.cover import Cover
+from incrowd.methods.mosaic.cover import Cover, People
 
-__all__ = ["content_words", "count_holders", "distinct_labels"]
+__all__ = ["content_words", "count_holders", "count_label_owners", "distinct_labels", "mixed_words"]
 
 
 @kernel
@@ -30,6 +30,15 @@ def mixed(word: np.uint64) -> np.uint64:
 
 
 @kernel
+def mixed_words(words: Words64) -> Words64:
+    """Return words whose bits are mixed."""
+    found = np.empty_like(words)
+    for at in range(len(words)):
+        found[at] = mixed(words[at])
+    return found
+
+
+@kernel
 def distinct_labels(unit: Ints64, node: Ints32) -> int:
     """Sort the nodes of each unit, where units ascend, and keep each once, in place; return how many are left."""
     left = first = 0
@@ -45,6 +54,18 @@ def distinct_labels(unit: Ints64, node: Ints32) -> int:
                 left += 1
         first = stop
     return left
+
+
+@kernel
+def count_label_owners(unit: Ints64, label: Ints32, people: People, labels: int) -> Ints64:
+    """Return how many owners who count have each label, given the unit of each label; units are sorted by owner."""
+    number, last = np.zeros(labels, np.int64), np.full(labels, -1, np.int32)
+    for at in range(len(label)):
+        owner = people.owner[unit[at]]
+        if last[label[at]] != owner:
+            last[label[at]] = owner
+            number[label[at]] += people.counts[owner]
+    return number
 
 
 @kernel

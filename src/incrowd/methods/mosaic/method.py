@@ -23,9 +23,15 @@ from incrowd.core.rounding import keyed_share, rounded_from
 from incrowd.core.thresholds import parse_thresholds, parse_weights, spell_thresholds, spell_weights
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
-from incrowd.core.types import Bools, Ints32, Ints64, Progress, Words64
+from incrowd.core.types import Bools, Ints32, Ints64, Progress
 from incrowd.errors import BadInputError, check_least, option
-from incrowd.methods.mosaic.contents import content_words, count_holders, distinct_labels
+from incrowd.methods.mosaic.contents import (
+    content_words,
+    count_holders,
+    count_label_owners,
+    distinct_labels,
+    mixed_words,
+)
 from incrowd.methods.mosaic.cover import Cover, Labels, People, cover_of, tiles_in_order
 from incrowd.methods.mosaic.floor import WITHHELD, floor, kinds_of
 from incrowd.methods.mosaic.join import AFTER_ROWS, join
@@ -277,9 +283,7 @@ def _labels(
     number = np.empty(len(tree), dtype=np.int32)
     number[nodes] = np.arange(len(nodes), dtype=np.int32)
     label = number[node]
-    owner = people.owner[unit]
-    counted = people.counts[owner]
-    holders = count_distinct(label[counted], owner[counted], len(nodes))
+    holders = count_label_owners(unit, label, people, len(nodes))
     words = np.random.default_rng([1, seed]).integers(0, 2**63, len(nodes), dtype=np.uint64)
     kinds = kinds_of(tree)[nodes]
     weight = needs.weight[np.log2(kinds).astype(np.int64)]
@@ -301,21 +305,14 @@ def _split_long(
         np.uint64
     )
     part[long] += (
-        _mixed(words ^ np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)) % parts[unit[long]].astype(np.uint64)
+        mixed_words(words ^ np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64))
+        % parts[unit[long]].astype(np.uint64)
     ).astype(np.int64)
     if len(long):  # else the parts are the units, in order
         again = np.argsort(part, kind="stable")
         label[:], part = label[again], part[again]
     of_part = list_ids(first_part)
     return order[of_part], people.owner[of_part], part
-
-
-def _mixed(words: Words64) -> Words64:
-    """Return words whose bits are mixed (the finalizer of SplitMix64: Steele, Lea & Flood, OOPSLA 2014)."""
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: Words64 = words ^ (words >> np.uint64(31))
-    return mixed
 
 
 def _covered(
