@@ -195,9 +195,9 @@ def _units(
 ) -> tuple[Units, int]:
     """Sort the units by owner, place their items on the floor, and split those that are too long."""
     people, order = _people(data, tree, k, seed, aged)
-    start, at = take_lists(data.indptr, order)
-    unit = list_ids(start)
-    node = place(unit, tree.leaves_of(data.items[at]), people=people)
+    unit, leaf = _leaves(data, tree, order)
+    node = place(unit, leaf, people=people)
+    del leaf  # these arrays are the largest that there are
     kept = node != WITHHELD
     withheld = len(node) - int(np.count_nonzero(kept))
     unit, node = unit[kept], node[kept]
@@ -209,6 +209,13 @@ def _units(
     people = people._replace(owner=owner_of)
     start = starts_of(np.bincount(unit, minlength=len(row)))
     return Units(row, people, cover_of(start, label, len(label_node)), label_node, labels), withheld
+
+
+def _leaves(data: Transactions, tree: Taxonomy, order: Ints64) -> tuple[Ints64, Ints32]:
+    """Return the items of rows in some order as leaves, and the place of the row of each in that order."""
+    start, at = take_lists(data.indptr, order)
+    leaf = tree.leaves_of(data.items[at])
+    return list_ids(start), leaf
 
 
 def _people(data: Transactions, tree: Taxonomy, k: int, seed: int, aged: int) -> tuple[People, Ints64]:
@@ -299,7 +306,7 @@ def _split_long(
     parts = np.maximum(1, -(-lengths // longest))
     first_part = starts_of(parts)
     part = first_part[unit]
-    long = np.flatnonzero(parts[unit] > 1)
+    long = np.flatnonzero((parts > 1)[unit])
     # The part follows from the person and the label alone, not from the order of the input.
     words = people.rank[people.owner[unit[long]]].astype(np.uint64) << np.uint64(32) | label[long].astype(
         np.uint64
