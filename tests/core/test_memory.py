@@ -12,6 +12,7 @@ from incrowd.core import memory
 from incrowd.core.memory import Footprint, Sizes, check_memory, machine_memory, needed_memory, parse_memory
 from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError
+from incrowd.methods.registry import METHODS
 
 
 def many(records, each=10, distinct=1000):
@@ -59,3 +60,20 @@ def test_a_job_may_take_three_quarters_of_what_the_process_was_given(tmp_path, m
     assert machine_memory() == "1500MB"
     group.write_text("100000000\n")
     assert machine_memory() == "640MB"
+
+
+@pytest.mark.parametrize(
+    ("records", "entries", "distinct", "measured"),
+    [
+        (
+            1_760_965,
+            13_551_214,
+            966_376,
+            1.45e9,
+        ),  # sessions of a log of 3.6 million lines with kinds: words, addresses, weeks, places
+    ],
+)
+def test_the_estimate_of_mosaic_is_near_what_was_measured(records, entries, distinct, measured):
+    sizes = Sizes(records, entries, pa.repeat("an item of 25 characters.", distinct))
+    needed = needed_memory(sizes, METHODS["mosaic"].footprint)
+    assert measured <= needed <= 1.5 * measured
