@@ -73,7 +73,8 @@ def _promising(table: TileTable, all_of_it: Ints64, most: int) -> Ints64:
     if len(larger) <= most:
         return larger
     last = np.partition(score, len(score) - most)[-most]
-    return larger[score >= (last - 1) * (1 - ROUNDED)]
+    found: Ints64 = larger[score >= (last - 1) * (1 - ROUNDED)]
+    return found
 
 
 def risk_of(tiles: Sequence[Tile], k: int) -> Risk:

@@ -171,7 +171,8 @@ class TileTable(Sequence[Tile]):
     @property
     def is_word(self) -> Bools:
         """Which labels of tiles are words, queries or items of baskets."""
-        return (self.kind == 0)[self.label]
+        found: Bools = (self.kind == 0)[self.label]
+        return found
 
     @property
     def contents(self) -> pa.Array:
