@@ -69,7 +69,7 @@ def test_a_job_may_take_three_quarters_of_what_the_process_was_given(tmp_path, m
             1_760_965,
             13_551_214,
             966_376,
-            1.45e9,
+            1.58e9,
         ),  # sessions of a log of 3.6 million lines with kinds: words, addresses, weeks, places
     ],
 )
