@@ -111,7 +111,7 @@ def test_what_one_person_has_of_any_kind_stays_out(made, what):
 
 def test_thresholds_hold_and_the_audit_recounts_them(made, log, tmp_path):
     place, _ = made
-    tiles = open_tiles(place / "out")
+    tiles = list(open_tiles(place / "out"))
     for row in pq.read_table(place / "out/tiles.parquet").to_pylist():
         assert row["people"] >= (10 if row["place"] else 7 if row["items"] and row["url"] else 5)
     ran = call("audit", place / "out", "--original", log, "--private-map", place / "map", "--json")

@@ -165,7 +165,9 @@ def test_sensitive_items_by_a_list_and_by_classes(place, tmp_path):
     ran = call("risk", place / "log.csv", "--items", "terms", "--sensitive", words, "--draws", 40, "--json")
     assert ran.json["before"]["inference"]["sensitive_item"]["10"] > 0.9
     assert (
-        refused("risk", place / "log.csv", "--items", "terms", "--sensitive", "nonesuch").count("nonesuch")
+        refused(call("risk", place / "log.csv", "--items", "terms", "--sensitive", "nonesuch")).count(
+            "nonesuch"
+        )
         == 1
     )
 
@@ -189,7 +191,7 @@ def test_the_page_is_for_the_owner_alone(place, tmp_path):
     text = page.read_text(encoding="utf-8")
     assert not any(word in text for word in (*WORDS, "p17"))
     assert not any(word in ran.out for word in (*WORDS, "p17"))
-    assert "exists" in refused("risk", place / "log.csv", "--out", page)
+    assert "exists" in refused(call("risk", place / "log.csv", "--out", page))
     assert call("risk", place / "log.csv", "--out", page, "--force", "--draws", 30).code == 0
 
 
@@ -212,7 +214,7 @@ def test_the_page_is_for_the_owner_alone(place, tmp_path):
 )
 def test_what_does_not_fit_is_refused_in_one_line(place, monkeypatch, options, said):
     monkeypatch.chdir(place)
-    assert said in refused("risk", "log.csv", *options)
+    assert said in refused(call("risk", "log.csv", *options))
 
 
 def test_attacks_before_a_release_gets_its_name(place, tmp_path):
@@ -245,8 +247,8 @@ def test_attacks_before_a_release_gets_its_name(place, tmp_path):
     assert bad.code == 1
     assert "--max-risk singling_out=0.01" in bad.err
     assert not (tmp_path / "bad").exists()
-    assert "max_risk" in refused("anonymize", *how, "--out", tmp_path / "bad", "--max-risk", "all=1")
-    assert "share" in refused("anonymize", *how, "--out", tmp_path / "bad", "--max-risk", "inference=2")
+    assert "max_risk" in refused(call("anonymize", *how, "--out", tmp_path / "bad", "--max-risk", "all=1"))
+    assert "share" in refused(call("anonymize", *how, "--out", tmp_path / "bad", "--max-risk", "inference=2"))
 
 
 def test_figures_do_not_depend_on_the_order_of_the_log(place, tmp_path):

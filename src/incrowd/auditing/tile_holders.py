@@ -6,29 +6,29 @@ engine's log fits into memory.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from incrowd.core.ragged import count_distinct, list_ids, starts_of, take_lists
+from incrowd.core.ragged import count_distinct, distinct, list_ids, list_sums, pairs_within, take_lists
 from incrowd.core.transactions import Transactions
-from incrowd.core.types import Bools, Bytes, Ints64
+from incrowd.core.types import Bools, Bytes, Ints32, Ints64
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = [
     "Held",
     "Holdings",
     "TileOriginals",
-    "agreed_orders",
     "count_false",
+    "count_misordered",
     "count_sure",
     "held_by_people",
 ]
 
-AT_ONCE = 1_000_000  # units
+AT_ONCE = 400_000  # units
+HOLDINGS_AT_ONCE = 10_000_000
 NEARLY = 1e-9
 UNSEEN, AGREED, DIFFERENT = 0, 1, 2
 
@@ -42,63 +42,77 @@ class TileOriginals(NamedTuple):
     transactions: Transactions
     taxonomy: Taxonomy
     start: Ints64
-    held: Ints64
+    held: Ints32 | Ints64
     seed: int | None = None
 
 
 class Held(NamedTuple):
-    """The written tiles, as nodes: tile t has the labels ``node[start[t]:start[t + 1]]``."""
+    """Something of each written tile: the nodes of its labels, or its order. Tile t has ``node[start[t]:start[t + 1]]``."""
 
     start: Ints64
     node: Ints64
-
-    @classmethod
-    def of(cls, nodes: Sequence[Sequence[int]]) -> Held:
-        """Return lists of nodes as arrays."""
-        flat = np.array([node for some in nodes for node in some], dtype=np.int64)
-        return cls(starts_of([len(some) for some in nodes]), flat)
 
 
 class Holdings(NamedTuple):
     """Each tile and person who holds it and counts, once, and in how many units."""
 
-    tile: Ints64
-    person: Ints64
-    times: Ints64
+    tile: Ints32
+    person: Ints32
+    times: Ints32
 
 
 def held_by_people(originals: TileOriginals, counts: Bools) -> Holdings:
     """Return who holds which tile; `counts` says of each row whether its person counts."""
     person = originals.transactions.person
     width = int(person.max(initial=0)) + 1
-    held = originals.held * width  # one word for tile and person, so that one sort brings them together
+    held = originals.held.astype(np.int64)
+    held *= width  # one word for tile and person, so that one sort brings them together
     held += np.repeat(person, np.diff(originals.start))
     if not counts.all():
         held = held[np.repeat(counts, np.diff(originals.start))]
     held.sort()
-    first = np.flatnonzero(np.diff(held, prepend=-1))
-    return Holdings(held[first] // width, held[first] % width, np.diff(first, append=len(held)))
+    is_first = np.ones(len(held), dtype=np.bool_)
+    np.not_equal(held[1:], held[:-1], out=is_first[1:])
+    times = np.diff(np.flatnonzero(is_first), append=len(held)).astype(np.int32)
+    held = held[is_first]
+    return Holdings((held // width).astype(np.int32), (held % width).astype(np.int32), times)
 
 
 def count_sure(tiles: Held, holdings: Holdings, confidence: float) -> int:
     """Count the pairs of labels that more than a share of a label's people hold in one tile."""
     labels = int(tiles.node.max(initial=0)) + 1
-    start, at = take_lists(tiles.start, holdings.tile)
-    holders = count_distinct(tiles.node[at], np.repeat(holdings.person, np.diff(start)), labels)
+    holders = _count_holders(tiles, holdings, labels)
     people = np.bincount(holdings.tile, minlength=len(tiles.start) - 1)
-    with_both: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for tile in np.flatnonzero(np.diff(tiles.start) > 1).tolist():
-        own = tiles.node[tiles.start[tile] : tiles.start[tile + 1]].tolist()
-        for pair in combinations(sorted(own), 2):
-            with_both[pair].append(tile)
-    first = np.searchsorted(holdings.tile, np.arange(len(tiles.start)))
+    tile, one, other = pairs_within(tiles.start)
+    one, other = tiles.node[one], tiles.node[other]
+    pair = np.minimum(one, other) * labels + np.maximum(one, other)
+    order = np.argsort(pair, kind="stable")
+    pair, tile = pair[order], tile[order]
+    start = np.append(np.flatnonzero(np.diff(pair, prepend=-1)), len(pair))
+    first, second = np.divmod(pair[start[:-1]], labels)
+    limit = confidence * np.minimum(holders[first], holders[second]) + NEARLY
+    # Whoever holds several tiles of a pair was counted as often: only where that is too many, people are told apart.
+    many = np.flatnonzero(list_sums(start, people[tile]) > limit)
+    of_tile = np.searchsorted(holdings.tile, np.arange(len(tiles.start)))
     sure = 0
-    for (one, other), some in with_both.items():
-        limit = confidence * min(holders[one], holders[other]) + NEARLY
-        if people[some].sum() > limit:  # whoever holds several of them was counted as often
-            different = np.unique(np.concatenate([holdings.person[first[t] : first[t + 1]] for t in some]))
-            sure += len(different) > limit
+    for at in many.tolist():
+        some = tile[start[at] : start[at + 1]].tolist()
+        different = np.unique(np.concatenate([holdings.person[of_tile[t] : of_tile[t + 1]] for t in some]))
+        sure += len(different) > limit[at]
     return sure
+
+
+def _count_holders(tiles: Held, holdings: Holdings, labels: int) -> Ints64:
+    """Count the different people who hold each label, some people at a time."""
+    holders = np.zeros(labels, dtype=np.int64)
+    people = int(holdings.person.max(initial=0)) + 1
+    parts = 1 + len(holdings.person) // HOLDINGS_AT_ONCE
+    for low, high in pairwise(np.linspace(0, people, parts + 1, dtype=np.int64).tolist()):
+        some = np.flatnonzero((holdings.person >= low) & (holdings.person < high))
+        start, at = take_lists(tiles.start, holdings.tile[some].astype(np.int64))
+        person = np.repeat(holdings.person[some] - low, np.diff(start))
+        holders += count_distinct(tiles.node[at], person, labels)
+    return holders
 
 
 def _parts(originals: TileOriginals) -> Iterator[tuple[int, int]]:
@@ -121,7 +135,10 @@ def _part(originals: TileOriginals, tiles: Held, low: int, high: int, keep: Bool
     """Return the rows of one part; of their tiles only those to be kept."""
     data, tree = originals.transactions, originals.taxonomy
     begin = slice(int(originals.start[low]), int(originals.start[high]))
-    tile, row = originals.held[begin], list_ids(originals.start[low : high + 1] - originals.start[low])
+    tile, row = (
+        originals.held[begin].astype(np.int64),
+        list_ids(originals.start[low : high + 1] - originals.start[low]),
+    )
     if keep is not None:
         tile, row = tile[keep[tile]], row[keep[tile]]
     start, at = take_lists(tiles.start, tile)
@@ -142,39 +159,22 @@ def _found(words: Ints64, among: Ints64) -> tuple[Bools, Ints64]:
 
 
 def count_false(originals: TileOriginals, tiles: Held) -> int:
-    """Count the rows whose tiles are not true of them: each label is an item of the row or above one, and no item serves twice."""
+    """Count the rows whose tiles are not true of them: each label is an item of the row or above one, and no item serves twice.
+
+    The stretches of nodes below labels are nested or apart. So labels can each be given an item of their own if below each of
+    them the row has as many items as it has labels (Hall's condition, which holds for all sets of labels if it holds there).
+    """
     tree, false = originals.taxonomy, 0
     for low, high in _parts(originals):
         part = _part(originals, tiles, low, high)
-        row, node = np.divmod(part.said, len(tree))
-        is_class = ~tree.is_leaf[node]
-        with_class = np.zeros(high - low, dtype=np.bool_)
-        with_class[row[is_class]] = True
-        wrong = np.zeros(high - low, dtype=np.bool_)
-        wrong[row[~is_class & ~_found(part.said, part.items)[0]]] = True
-        again = np.sort(part.said[~is_class])
-        wrong[again[1:][again[1:] == again[:-1]] // len(tree)] = True
-        for one in np.flatnonzero(with_class & ~wrong).tolist():
-            first, stop = np.searchsorted(part.items, [one * len(tree), (one + 1) * len(tree)])
-            begin, end = np.searchsorted(row, [one, one + 1])  # rows ascend
-            leaves = (part.items[first:stop] % len(tree)).tolist()
-            wrong[one] = not _is_true(node[begin:end].tolist(), leaves, tree)
-        false += int(np.count_nonzero(wrong))
+        said = np.sort(part.said)
+        row, node = np.divmod(said, len(tree))
+        end = row * len(tree) + tree.end[node]
+        labels, items = (
+            np.searchsorted(words, end) - np.searchsorted(words, said) for words in (said, part.items)
+        )
+        false += len(distinct(row[labels > items]))
     return false
-
-
-def _is_true(labels: Sequence[int], leaves: Sequence[int], tree: Taxonomy) -> bool:
-    """Tell whether labels can each be given an item below them, no item twice.
-
-    The stretches of leaves below labels are nested or apart, so it is enough to serve the deepest labels first.
-    """
-    left = set(leaves)
-    for label in sorted(labels, key=lambda node: (int(tree.end[node]) - node, node)):
-        below = next((leaf for leaf in left if label <= leaf < tree.end[label]), None)
-        if below is None:
-            return False
-        left.remove(below)
-    return True
 
 
 class Seen(NamedTuple):
@@ -183,17 +183,33 @@ class Seen(NamedTuple):
     state: Bytes
     order: Ints64
 
-    def order_of(self, tile: int, tiles: Held) -> tuple[int, ...]:
-        """Return a tile's order."""
-        return tuple(self.order[tiles.start[tile] : tiles.start[tile + 1]].tolist())
+
+def count_misordered(originals: TileOriginals, words: Held, orders: Held) -> int:
+    """Count the tiles whose words are in another order than the one in which all rows that hold them have the words.
+
+    Parameters
+    ----------
+    originals
+        What the tiles were made from.
+    words, orders
+        The nodes of the words of each tile in code point order, and its order; none: that of code points.
+    """
+    sizes = np.diff(words.start)
+    place = np.arange(len(words.node)) - np.repeat(words.start[:-1], sizes)
+    said = place.copy()
+    is_said = np.diff(orders.start) > 0
+    said[np.repeat(is_said, sizes)] = orders.node  # an order has all words of its tile
+    seen = _agreed_orders(originals, words)
+    agreed = np.where(np.repeat(seen.state == AGREED, sizes), seen.order, place)
+    return int(np.count_nonzero(list_sums(words.start, said != agreed)))
 
 
-def agreed_orders(originals: TileOriginals, tiles: Held) -> Mapping[int, tuple[int, ...]]:
-    """Return the order of each tile's labels in which all rows that hold it have the words, where it is not that of code points."""
-    if originals.transactions.places is None:
-        return {}
+def _agreed_orders(originals: TileOriginals, tiles: Held) -> Seen:
+    """Return whether all rows that hold a tile have its words in one order, and in which."""
     sizes = np.diff(tiles.start)
     seen = Seen(np.full(len(sizes), UNSEEN, dtype=np.uint8), np.zeros(len(tiles.node), dtype=np.int64))
+    if originals.transactions.places is None:
+        return seen
     for low, high in _parts(originals):
         part = _part(originals, tiles, low, high, sizes > 1)
         is_item, at = _found(part.said, part.items)
@@ -201,8 +217,7 @@ def agreed_orders(originals: TileOriginals, tiles: Held) -> Mapping[int, tuple[i
         place[~is_item] = -1
         for size in np.unique(sizes[part.tile]).tolist():
             _compare(size, part, place, tiles, seen)
-    found = {tile: seen.order_of(tile, tiles) for tile in np.flatnonzero(seen.state == AGREED).tolist()}
-    return {tile: order for tile, order in found.items() if list(order) != sorted(order)}
+    return seen
 
 
 def _compare(size: int, part: Part, place: Ints64, tiles: Held, seen: Seen) -> None:

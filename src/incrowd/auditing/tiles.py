@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -19,26 +17,27 @@ from incrowd.auditing.taxonomy import PublishedTree, check_taxonomy, hidden_in
 from incrowd.auditing.tile_holders import (
     Held,
     TileOriginals,
-    agreed_orders,
     count_false,
+    count_misordered,
     count_sure,
     held_by_people,
 )
-from incrowd.core.kinds import MAIN, kind_of, text_of
+from incrowd.core.kinds import MAIN, plain_texts
 from incrowd.core.promises import Mosaic, Settings, promised, read_settings
+from incrowd.core.ragged import filtered_starts, list_ids, list_sums
 from incrowd.core.rounding import ROUNDED_TO, about, keyed_share, rounded_from
-from incrowd.core.thresholds import needed, parse_thresholds
+from incrowd.core.thresholds import Thresholds, parse_thresholds
 from incrowd.core.transactions import Transactions
-from incrowd.core.types import Bools
+from incrowd.core.types import Bools, Ints64
 from incrowd.errors import ClaimError
 from incrowd.release.files.manifest import UseFigures, Versions, read_manifest
 from incrowd.release.files.names import text_forms_of, tile_files_with
 from incrowd.release.files.records import Label, is_canonical
 from incrowd.release.files.tile_exports import tile_text
 from incrowd.release.files.tile_page import tile_page
+from incrowd.release.files.tile_table import KIND_NUMBER, TileTable
 from incrowd.release.files.tiles import (
     DAMAGED,
-    Tile,
     TileCounts,
     TileManifest,
     kinds_said,
@@ -59,7 +58,7 @@ ROUNDING = (
 DAYS = "on which days people were active: that takes the originals"
 AGED = "; nor that only accounts count that were active on as many days as is said"
 NEARLY = 1e-9
-Measure = Callable[[Sequence[Tile]], UseFigures | None]
+Measure = Callable[[TileTable], UseFigures | None]
 
 
 def audit_tiles(
@@ -82,7 +81,9 @@ def audit_tiles(
         settings = _check_manifest(manifest, result)
         check_exactly(directory, tile_files_with(text_forms_of(manifest.files)), result)
         kinds = kinds_said(manifest.parameters)
-        tiles = [] if result.problems else _read_tiles(directory / "tiles.parquet", kinds, result)
+        tiles = TileTable.of([])
+        if not result.problems:
+            tiles = _read_tiles(directory / "tiles.parquet", kinds, result)
         if not result.problems:
             _check_release(directory, manifest, settings, tiles, result)
         if originals is None:
@@ -126,24 +127,19 @@ def _check_manifest(manifest: TileManifest, result: Audit) -> Settings:
     return settings
 
 
-def _read_tiles(path: Path, kinds: Sequence[str], result: Audit) -> list[Tile]:
+def _read_tiles(path: Path, kinds: Sequence[str], result: Audit) -> TileTable:
     """Read the tiles: each once, sorted, in the only form that they have."""
     tiles = read_tiles(path, kinds)
     if tiles is None:
         result.add_problem("tiles.parquet has other columns than a release has, or notes in its schema")
-        return []
+        return TileTable.of([])
     with result.checking(f"{len(tiles):,} distinct tiles, in order, and nothing else in the file"):
-        contents = [tile.labels for tile in tiles]
-        in_order = all(first < second for first, second in pairwise(contents))
-        within = all(first < second for labels in contents for first, second in pairwise(labels))
         result.require(
-            wrong=not (in_order and within), problem="tiles.parquet has tiles or labels out of order or twice"
+            wrong=not _are_in_order(tiles), problem="tiles.parquet has tiles or labels out of order or twice"
         )
-        result.require(wrong=not all(contents), problem="tiles.parquet has a tile without a label")
-        result.require(
-            wrong=not all(tile.has_order for tile in tiles), problem="tiles.parquet has an order that is none"
-        )
-        hidden = hidden_in({text_of(text) for labels in contents for text, _ in labels})
+        result.require(wrong=not tiles.sizes.all(), problem="tiles.parquet has a tile without a label")
+        result.require(wrong=not _have_orders(tiles), problem="tiles.parquet has an order that is none")
+        hidden = hidden_in(plain_texts(tiles.labels).unique().to_pylist())
         result.require(wrong=bool(hidden), problem=f"{hidden:,} labels hold characters that cannot be seen")
         result.require(
             wrong=not is_canonical(path, partial(write_tiles, tiles=tiles, kinds=kinds)),
@@ -152,18 +148,35 @@ def _read_tiles(path: Path, kinds: Sequence[str], result: Audit) -> list[Tile]:
     return tiles
 
 
+def _are_in_order(tiles: TileTable) -> bool:
+    """Tell whether tiles ascend, and labels within each: so that none is there twice."""
+    contents = tiles.contents
+    tiles_ascend = pc.all(pc.less(contents[:-1], contents[1:])).as_py() is not False
+    same_tile = np.diff(tiles.tile_of) == 0
+    return tiles_ascend and bool((np.diff(tiles.label)[same_tile] > 0).all())
+
+
+def _have_orders(tiles: TileTable) -> bool:
+    """Tell whether each order has every word of its tile once, and is spelt only where it is not that of code points."""
+    sizes, tile = np.diff(tiles.order_start), list_ids(tiles.order_start)
+    place = np.arange(len(tile)) - tiles.order_start[tile]
+    ascending = tiles.order[np.lexsort((tiles.order, tile))]
+    has_all = (sizes == 0) | (sizes == tiles.words_in)
+    is_other = (sizes == 0) | (list_sums(tiles.order_start, tiles.order != place) > 0)
+    return bool(has_all.all() and (ascending == place).all() and is_other.all())
+
+
 def _check_release(
-    directory: Path, manifest: TileManifest, settings: Settings, tiles: Sequence[Tile], result: Audit
+    directory: Path, manifest: TileManifest, settings: Settings, tiles: TileTable, result: Audit
 ) -> None:
     """Check all that follows from the files alone."""
-    result.records, result.classes = sum(tile.units for tile in tiles), len(tiles)
-    result.k_min = result.people_min = min((tile.people for tile in tiles), default=0)
+    result.records, result.classes = int(tiles.units.sum()), len(tiles)
+    result.k_min = result.people_min = int(tiles.people.min()) if len(tiles) else 0
     _check_numbers(tiles, settings, result)
     _check_least_units(manifest.counts.units_about, tiles, settings, result)
-    said = {label for tile in tiles for label in tile.labels}
     tree = check_taxonomy(
         directory / "taxonomy.parquet",
-        said,
+        set(tiles.spelled),
         name=settings.common.taxonomy,
         texts="none",
         kinds=kinds_said(manifest.parameters),
@@ -190,17 +203,17 @@ def _check_release(
             check_text(directory / f"tiles.{form}", text, result)
 
 
-def _check_numbers(tiles: Sequence[Tile], settings: Settings, result: Audit) -> None:
+def _check_numbers(tiles: TileTable, settings: Settings, result: Audit) -> None:
     """Check people and units, and that no label follows too surely from another."""
     k, own = settings.common.k, settings.own
     assert isinstance(own, Mosaic)  # noqa: S101 - the parameters were read as such
     with result.checking(f"each tile is said to be held by at least {result.k_min:,} people"):
         # A number that was rounded down stands for up to four people more.
         slack = 0 if own.counts == "exact" else ROUNDED_TO - 1
-        _require_people([tile.people for tile in tiles], tiles, settings, result, slack=slack)
+        _require_people(tiles.people, tiles, settings, result, slack=slack)
     if own.counts == "exact":
         with result.checking(f"no tile counts a person more than {own.cap:,} times"):
-            wrong = sum(not tile.people <= tile.units <= own.cap * tile.people for tile in tiles)
+            wrong = np.count_nonzero((tiles.units < tiles.people) | (tiles.units > own.cap * tiles.people))
             result.require(
                 wrong=bool(wrong), problem=f"{wrong:,} tiles have fewer units than people, or too many"
             )
@@ -208,32 +221,41 @@ def _check_numbers(tiles: Sequence[Tile], settings: Settings, result: Audit) -> 
             _check_confidence(tiles, own.confidence, result)
     else:
         with result.checking(f"all numbers are {k:,} or some fives more"):
-            wrong = sum(
-                bool((tile.people - k) % ROUNDED_TO or (tile.units - k) % ROUNDED_TO)
-                or tile.units < tile.people
-                for tile in tiles
-            )
+            uneven = ((tiles.people - k) % ROUNDED_TO != 0) | ((tiles.units - k) % ROUNDED_TO != 0)
+            wrong = np.count_nonzero(uneven | (tiles.units < tiles.people))
             result.require(wrong=bool(wrong), problem=f"{wrong:,} tiles have numbers that were not rounded")
 
 
 def _require_people(
-    people: Sequence[int], tiles: Sequence[Tile], settings: Settings, result: Audit, *, slack: int = 0
+    people: Ints64, tiles: TileTable, settings: Settings, result: Audit, *, slack: int = 0
 ) -> None:
     """Require that tiles have so many people as they need: k, or more for some kinds of labels, less what rounding may have taken."""
     k, own = settings.common.k, settings.own
     assert isinstance(own, Mosaic)  # noqa: S101 - the parameters were read as such
-    rare = sum(number < k for number in people)
+    rare = np.count_nonzero(people < k)
     result.require(wrong=bool(rare), problem=f"{rare:,} tiles are held by fewer than {k} people")
     thresholds = parse_thresholds(own.thresholds)
     if thresholds:
-        needs = [needed({kind_of(text) or MAIN for text, _ in tile.labels}, k, thresholds) for tile in tiles]
-        few = sum(number + slack < need for number, need in zip(people, needs, strict=True))
+        few = np.count_nonzero(people + slack < _needs(tiles, k, thresholds))
         result.require(
             wrong=bool(few), problem=f"{few:,} tiles are held by fewer people than labels of their kinds need"
         )
 
 
-def _check_least_units(said: int, tiles: Sequence[Tile], settings: Settings, result: Audit) -> None:
+def _needs(tiles: TileTable, k: int, thresholds: Thresholds) -> Ints64:
+    """Return how many people each tile needs, by the kinds of its labels."""
+    has = {
+        kind or MAIN: list_sums(tiles.start, (tiles.kind == number)[tiles.label]) > 0
+        for kind, number in KIND_NUMBER.items()
+    }
+    needs = np.full(len(tiles), k)
+    for kinds, least in thresholds.items():
+        has_all = np.logical_and.reduce([has[kind] for kind in kinds])
+        needs[has_all] = np.maximum(needs[has_all], least)
+    return needs
+
+
+def _check_least_units(said: int, tiles: TileTable, settings: Settings, result: Audit) -> None:
     """Check that the number of all units does not contradict the tiles; numbers of tiles that are rounded may exceed it."""
     assert isinstance(settings.own, Mosaic)  # noqa: S101 - the parameters were read as such
     if settings.own.counts == "exact":
@@ -250,31 +272,25 @@ def _check_units(said: int, units: int, result: Audit) -> None:
         result.require(wrong=said != about(units), problem="the manifest says of another number of units")
 
 
-def _check_confidence(tiles: Sequence[Tile], confidence: float, result: Audit) -> None:
+def _check_confidence(tiles: TileTable, confidence: float, result: Audit) -> None:
     """Check that at most a share of a label's holders hold any other label in one tile, as far as the file alone can tell."""
-    holders: Counter[Label] = Counter()
-    for tile in tiles:
-        for label in tile.labels:
-            holders[label] += tile.people
     with result.checking(
         f"no tile is held by more than {confidence:.0%} of those who hold one of its labels"
     ):
-        sure = sum(
-            tile.people > confidence * holders[label] + NEARLY
-            for tile in tiles
-            for label in tile.labels
-            if len(tile.labels) > 1
-        )
+        most = confidence * tiles.summed(tiles.people)[tiles.label] + NEARLY
+        people, size = (np.repeat(number, tiles.sizes) for number in (tiles.people, tiles.sizes))
+        sure = np.count_nonzero((people > most) & (size > 1))
         result.require(wrong=bool(sure), problem=f"{sure:,} labels are too sure a sign of others")
 
 
-def _check_kin(tiles: Sequence[Tile], tree: PublishedTree, result: Audit) -> None:
+def _check_kin(tiles: TileTable, tree: PublishedTree, result: Audit) -> None:
     """Check that no tile holds a label and one above it."""
+    has_class = list_sums(tiles.start, ~tiles.exact[tiles.label]) > 0
+    above = {label: _above(label, tree) for label in tiles.spelled}
     wrong = 0
-    for tile in tiles:
-        if len(tile.labels) > 1 and not all(exact for _, exact in tile.labels):
-            names = {text for text, exact in tile.labels if not exact}
-            wrong += any(_above(label, tree) & names for label in tile.labels)
+    for tile in tiles.rows(np.flatnonzero(has_class & (tiles.sizes > 1))):
+        names = {text for text, exact in tile.labels if not exact}
+        wrong += any(not names.isdisjoint(above[label]) for label in tile.labels)
     with result.checking("no tile holds a label and one above it"):
         result.require(wrong=bool(wrong), problem=f"{wrong:,} tiles hold a label and one above it")
 
@@ -289,34 +305,31 @@ def _above(label: Label, tree: PublishedTree) -> set[str]:
     return found
 
 
-def _check_holders(
-    tiles: Sequence[Tile], originals: TileOriginals, settings: Settings, result: Audit
-) -> None:
+def _check_holders(tiles: TileTable, originals: TileOriginals, settings: Settings, result: Audit) -> None:
     """Hold every tile of every row against what its owner has, and count people."""
     own = settings.own
     assert isinstance(own, Mosaic)  # noqa: S101 - the parameters were read as such
-    node_of = nodes_of_tiles(tiles, originals.taxonomy)
-    if node_of is None:
+    node = nodes_of_tiles(tiles, originals.taxonomy)
+    if node is None:
         result.add_problem("a published label is not in the originals' taxonomy")
         return
     counts = _rows_that_count(originals.transactions, own.aged)
     if counts is None:
         result.add_problem("the release counts accounts by their days, and the originals have no times")
         return
-    nodes = Held.of([[node_of[label] for label in tile.labels] for tile in tiles])
-    holdings = held_by_people(originals, counts)
+    nodes = Held(tiles.start, node)
     false = count_false(originals, nodes)
     with result.checking("each label is an item of its owner or above one, and each item is spoken for once"):
         result.require(wrong=bool(false), problem=f"{false:,} units hold tiles that are not true of them")
     with result.checking("words are in code point order, or in the order of all who hold them"):
-        words = Held.of([[node_of[label] for label in tile.words] for tile in tiles])
-        orders = agreed_orders(originals, words)
-        wrong = sum(tile.order != orders.get(number, ()) for number, tile in enumerate(tiles))
+        words = Held(filtered_starts(tiles.start, tiles.is_word), node[tiles.is_word])
+        wrong = count_misordered(originals, words, Held(tiles.order_start, tiles.order.astype(np.int64)))
         result.require(
             wrong=bool(wrong), problem=f"{wrong:,} tiles are in an order that is not their holders'"
         )
-    people = np.bincount(holdings.tile, minlength=len(tiles)).tolist()
-    result.people_min = min(people, default=0)
+    holdings = held_by_people(originals, counts)
+    people = np.bincount(holdings.tile, minlength=len(tiles))
+    result.people_min = int(people.min()) if len(people) else 0
     active = f" who were active on at least {own.aged:,} days" if own.aged > 1 else ""
     # An exact number is not told where none is published: the lines of an audit may be.
     least = result.people_min if own.counts == "exact" else settings.common.k
@@ -329,8 +342,8 @@ def _check_holders(
             sure = count_sure(nodes, holdings, own.confidence)
             result.require(wrong=bool(sure), problem=f"{sure:,} pairs of labels are held together too often")
     capped = np.minimum(holdings.times, own.cap)
-    units = np.bincount(holdings.tile, weights=capped, minlength=len(tiles)).astype(np.int64).tolist()
-    _check_counted(tiles, list(zip(people, units, strict=True)), settings, originals.seed, result)
+    units = np.bincount(holdings.tile, weights=capped, minlength=len(tiles)).astype(np.int64)
+    _check_counted(tiles, (people, units), settings, originals.seed, result)
 
 
 def _check_window(manifest: TileManifest, originals: TileOriginals, result: Audit) -> None:
@@ -349,8 +362,8 @@ def _rows_that_count(data: Transactions, aged: int) -> Bools | None:
 
 
 def _check_counted(
-    tiles: Sequence[Tile],
-    counted: Sequence[tuple[int, int]],
+    tiles: TileTable,
+    counted: tuple[Ints64, Ints64],
     settings: Settings,
     seed: int | None,
     result: Audit,
@@ -362,22 +375,25 @@ def _check_counted(
         result.unchecked.append(ROUNDING)
         return
     with result.checking("people and units are as many as are said"):
-        wrong = 0
-        for tile, numbers in zip(tiles, counted, strict=True):
-            expected = numbers
-            if is_rounded:
-                share = keyed_share(seed or 0, tile.labels)
-                people, units = (rounded_from(settings.common.k, number, share) for number in numbers)
-                expected = people, units
-            wrong += (tile.people, tile.units) != expected
+        people, units = counted
+        if is_rounded:
+            share = [keyed_share(seed or 0, tile.labels) for tile in tiles]
+            people, units = (_rounded(settings.common.k, number, share) for number in counted)
+        wrong = np.count_nonzero((tiles.people != people) | (tiles.units != units))
         result.require(wrong=bool(wrong), problem=f"{wrong:,} tiles have other numbers than were counted")
 
 
-def nodes_of_tiles(tiles: Sequence[Tile], tree: Taxonomy) -> Mapping[Label, int] | None:
-    """Return the node of each published label."""
-    said = {label for tile in tiles for label in tile.labels}
-    texts = pa.array(sorted({text for text, _ in said}), pa.string())
+def _rounded(k: int, counted: Ints64, share: Sequence[float]) -> Ints64:
+    pairs = zip(counted.tolist(), share, strict=True)
+    return np.array([rounded_from(k, number, part) for number, part in pairs], dtype=np.int64)
+
+
+def nodes_of_tiles(tiles: TileTable, tree: Taxonomy) -> Ints64 | None:
+    """Return the node of each label of each tile; None if the tree lacks one."""
+    texts = tiles.labels.unique()
     nodes = np.flatnonzero(pc.is_in(tree.labels, value_set=texts))  # few of all that the tree has
     labels = zip(tree.labels.take(pa.array(nodes)).to_pylist(), tree.is_leaf[nodes].tolist(), strict=True)
     found = dict(zip(labels, nodes.tolist(), strict=True))
-    return {label: found[label] for label in said} if said <= found.keys() else None
+    if not found.keys() >= set(tiles.spelled):
+        return None
+    return np.array([found[label] for label in tiles.spelled], dtype=np.int64)[tiles.label]

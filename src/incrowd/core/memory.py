@@ -18,7 +18,15 @@ import pyarrow as pa
 from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError, option
 
-__all__ = ["Sizes", "check_memory", "format_memory", "machine_memory", "needed_memory", "parse_memory"]
+__all__ = [
+    "Footprint",
+    "Sizes",
+    "check_memory",
+    "format_memory",
+    "machine_memory",
+    "needed_memory",
+    "parse_memory",
+]
 
 LEAST = 640 * 1000**2
 SHARE = 0.75
@@ -29,9 +37,14 @@ _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
 
 BASE = 450 * 1000**2
 """The program, its libraries, WordNet and compiled kernels."""
-RECORD_BYTES = 250
-DISTINCT_BYTES = 420
-"""For each record and each distinct item; an item of a record takes what its method says."""
+
+
+class Footprint(NamedTuple):
+    """Bytes of memory that a method, the measures and the audit take for each item of a record, each record and each distinct item."""
+
+    entry: int
+    record: int = 250
+    distinct: int = 420
 
 
 class Sizes(NamedTuple):
@@ -74,20 +87,20 @@ def machine_memory() -> str:
     return f"{max(int(SHARE * min(whole, given)), LEAST) // 1000**2}MB"
 
 
-def needed_memory(sizes: Sizes, entry_bytes: int) -> int:
-    """Return how many bytes a method, the measures and the audit take, given the method's bytes for each item of a record."""
+def needed_memory(sizes: Sizes, footprint: Footprint) -> int:
+    """Return how many bytes a method, the measures and the audit take."""
     return (
         BASE
-        + RECORD_BYTES * sizes.records
-        + entry_bytes * sizes.entries
-        + DISTINCT_BYTES * len(sizes.vocabulary)
+        + footprint.record * sizes.records
+        + footprint.entry * sizes.entries
+        + footprint.distinct * len(sizes.vocabulary)
         + 4 * int(sizes.vocabulary.nbytes)
     )
 
 
-def check_memory(sizes: Sizes, method: str, entry_bytes: int, memory: str | int) -> None:
+def check_memory(sizes: Sizes, method: str, footprint: Footprint, memory: str | int) -> None:
     """Refuse a job that would take more memory than it may."""
-    needed = needed_memory(sizes, entry_bytes)
+    needed = needed_memory(sizes, footprint)
     if needed > parse_memory(memory):
         what = f"{sizes.records:,} records of {len(sizes.vocabulary):,} distinct items"
         raise BadInputError(

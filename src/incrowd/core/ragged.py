@@ -17,6 +17,7 @@ __all__ = [
     "filtered_starts",
     "list_ids",
     "list_sums",
+    "pairs_within",
     "starts_of",
     "take_lists",
 ]
@@ -57,6 +58,15 @@ def take_lists(start: Ints64, chosen: Ints64) -> tuple[Ints64, Ints64]:
     lengths = start[chosen + 1] - start[chosen]
     offsets = starts_of(lengths)
     return offsets, np.arange(offsets[-1]) + np.repeat(start[chosen] - offsets[:-1], lengths)
+
+
+def pairs_within(start: Ints64) -> tuple[Ints64, Ints64, Ints64]:
+    """Return each two values of one list, in the order of lists: the list, and the positions of the first and the second."""
+    at = np.arange(start[-1])
+    behind = np.repeat(start[1:], np.diff(start)) - at - 1  # values that follow in the same list
+    first = np.repeat(at, behind)
+    second = np.arange(len(first)) - np.repeat(starts_of(behind)[:-1], behind) + first + 1
+    return np.repeat(list_ids(start), behind), first, second
 
 
 def count_by_group(group: Ints, value: Ints, times: Ints | int, groups: int) -> GroupedCounts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,17 +20,17 @@ from incrowd.auditing.owners import Originals
 from incrowd.auditing.period import check_period
 from incrowd.auditing.result import Audit
 from incrowd.auditing.tile_holders import TileOriginals
-from incrowd.auditing.tiles import audit_tiles, nodes_of_tiles
+from incrowd.auditing.tiles import audit_tiles
 from incrowd.core.claims import Claim
 from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.kinds import parse_kinds
 from incrowd.core.promises import Settings, read_settings
 from incrowd.core.ragged import starts_of
-from incrowd.core.tiles import Tiles
 from incrowd.core.window import Window
 from incrowd.errors import BadInputError, option
 from incrowd.jobs.clock import ProgressListener
 from incrowd.jobs.data import attach_without, knowledge_of
+from incrowd.jobs.written import tiles_on
 from incrowd.logs import Inputs, Log, read_form, read_parts
 from incrowd.logs.kinds import roles_of
 from incrowd.metrics import bound_of, measure_losses, measure_utility
@@ -45,7 +45,7 @@ from incrowd.release.files.manifest import (
     read_manifest,
 )
 from incrowd.release.files.records import Label
-from incrowd.release.files.tiles import Tile, TileManifest
+from incrowd.release.files.tiles import TileManifest, TileTable
 from incrowd.release.history import past_of, read_past
 from incrowd.release.lengths import lengths_of
 from incrowd.release.private_map import PrivateMap, read_map, read_notes
@@ -333,16 +333,11 @@ def _seed_of(notes: Mapping[str, str]) -> int | None:
     return int(said) if re.fullmatch("[0-9]{1,19}", said) and int(said) < 2**63 else None
 
 
-def _use_again(tiles: Sequence[Tile], originals: TileOriginals) -> UseFigures | None:
+def _use_again(tiles: TileTable, originals: TileOriginals) -> UseFigures | None:
     """Measure of what use written tiles are; None if they name a label that the originals' taxonomy lacks."""
-    node_of = nodes_of_tiles(tiles, originals.taxonomy)
-    if node_of is None:
+    made = tiles_on(tiles, originals.taxonomy, originals.start, originals.held)
+    if made is None:
         return None
-    start = starts_of(np.array([len(tile.labels) for tile in tiles]))
-    nodes = np.array([node_of[label] for tile in tiles for label in tile.labels], dtype=np.int32)
-    people, units = (np.array([tile[i] for tile in tiles], dtype=np.int64) for i in (1, 2))
-    held = originals.held.astype(np.int32)
-    made = Tiles(start, nodes, people, units, originals.start, held, withheld=0)
     use = use_of_tiles(originals.transactions, originals.taxonomy, made)
     return UseFigures.of(msgspec.structs.asdict(use))
 

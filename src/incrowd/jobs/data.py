@@ -101,7 +101,7 @@ def place_rows(
     job: Job, transactions: Transactions, clock: Clock, *, tree: Taxonomy | None = None
 ) -> Attached:
     """Place transactions on the job's taxonomy, or on `tree`; refuse if k people are not left, or too little memory."""
-    check_memory(Sizes.of(transactions), job.method.name, job.method.entry_bytes, job.options.memory)
+    check_memory(Sizes.of(transactions), job.method.name, job.method.footprint, job.options.memory)
     clock.step("taxonomy")
     items = transactions.kind or ("raw" if transactions.unit == "record" else "terms")
     attached = attach_items(job, items, transactions, tree=tree)

@@ -231,7 +231,7 @@ def _estimate(job: Job, attached: Attached, seconds: float) -> Estimate:
         rest = job.method.rate(sizes.entries, **job.setting.parameters) * sizes.entries / 1e6
         bounds = (seconds + rest / SPREAD, 2 * seconds + START_SECONDS + rest * SPREAD)
     return Estimate(
-        needed_memory(sizes, job.method.entry_bytes),
+        needed_memory(sizes, job.method.footprint),
         parse_memory(job.options.memory),
         bounds,
         seconds,

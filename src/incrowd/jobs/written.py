@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from incrowd.auditing.labels import Finder, alternatives
+from incrowd.auditing.tiles import nodes_of_tiles
 from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.promises import read_settings
 from incrowd.core.ragged import starts_of
@@ -24,11 +25,12 @@ from incrowd.errors import BadInputError
 from incrowd.release.files.manifest import LIST_FORMAT, TILES_FORMAT, Manifest, format_of, read_manifest
 from incrowd.release.files.parts import part_files, runs_in
 from incrowd.release.files.records import Label
+from incrowd.release.files.tile_table import TileTable
 from incrowd.release.files.tiles import open_tiles
 from incrowd.release.private_map import PrivateMap
-from incrowd.taxonomy import Attached
+from incrowd.taxonomy import Attached, Taxonomy
 
-__all__ = ["Owned", "owned_by_map", "published_in", "record_of_owner"]
+__all__ = ["Owned", "owned_by_map", "published_in", "tiles_on"]
 
 
 class Owned(NamedTuple):
@@ -82,23 +84,26 @@ def _nodes(
     return start, np.array([node for some in nodes for node in some], dtype=np.int32)
 
 
+def tiles_on(tiles: TileTable, tree: Taxonomy, held_start: Ints64, held: Ints64) -> Tiles | None:
+    """Return written tiles on a taxonomy, given the tiles that each unit holds; None if a label of theirs is not in it."""
+    node = nodes_of_tiles(tiles, tree)
+    if node is None:
+        return None
+    nodes, held = node.astype(np.int32), held.astype(np.int32)
+    return Tiles(tiles.start, nodes, tiles.people, tiles.units, held_start, held, withheld=0)
+
+
 def _tiles_in(directory: Path, attached: Attached, owned: Owned) -> Tiles:
     """Return published tiles, and who holds them."""
-    tiles = open_tiles(directory)
-    finder = Finder(attached.taxonomy, {}, "none")
-    labels = {label for tile in tiles for label in tile.labels}
-    start, nodes = _nodes([tile.labels for tile in tiles], {label: _found(finder(label)) for label in labels})
     unit = _units(attached, owned)
     order = np.lexsort((owned.row, unit))
-    number = np.bincount(unit, minlength=len(attached.transactions))
-    people, units = (np.array([tile[i] for tile in tiles], dtype=np.int64) for i in (1, 2))
-    return Tiles(
-        start, nodes, people, units, starts_of(number), owned.row[order].astype(np.int32), withheld=0
-    )
-
-
-def _found(node: int | None) -> tuple[int, ...]:
-    return () if node is None else (node,)
+    start = starts_of(np.bincount(unit, minlength=len(attached.transactions)))
+    made = tiles_on(open_tiles(directory), attached.taxonomy, start, owned.row[order])
+    if made is None:
+        raise BadInputError(
+            "the release has labels that the originals do not have: give what the release was made from"
+        )
+    return made
 
 
 def _classes_in(directory: Path, attached: Attached, owned: Owned) -> Classes:
@@ -148,10 +153,3 @@ def _list_in(directory: Path, attached: Attached) -> Classes:
     nobody = np.full(len(data), WITHHELD, dtype=np.int32)
     texts = query.combine_chunks().filter(pa.array(known))
     return Classes(nobody, np.arange(len(nodes) + 1), nodes, one, copies=copies, texts=texts)
-
-
-def record_of_owner(directory: Path, owned: PrivateMap) -> dict[str, int]:
-    """Return the distinct record of each owner, as a number."""
-    sizes = [size for _, size in runs_in(part_files(directory / "records.parquet"))]
-    record_of_row = np.repeat(np.arange(len(sizes)), sizes).tolist()
-    return {owner: record_of_row[row] for owner, row in zip(owned.owner, owned.row, strict=True)}

@@ -95,7 +95,7 @@ _KINDS_OF_WORDS = """
 
 # Sorting in memory is much faster than grouping in the database. This many at a time keep memory bounded: each takes
 # some 40 bytes, and the database has its own share. Each pass reads all tokens.
-_OCCURRENCES_AT_ONCE = 16_000_000
+_OCCURRENCES_AT_ONCE = 4_000_000
 _MEMORY_FOR_EACH = 512
 
 

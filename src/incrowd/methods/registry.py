@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hint
 
 from incrowd.core.claims import Kind
 from incrowd.core.classes import Classes, Generalizations
+from incrowd.core.memory import Footprint
 from incrowd.core.promises import KINDS, promise_of
 from incrowd.core.tiles import Tiles
 from incrowd.errors import BadInputError, check_choice, nearest
@@ -30,6 +31,7 @@ __all__ = ["GOALS", "METHODS", "Goal", "Method", "method_named"]
 Use = Literal["publishing", "comparison"]
 Question = Literal["words", "queries", "people"]
 COMMON = ("transactions", "taxonomy", "k", "seed", "progress", "people")
+USUAL = Footprint(entry=120)
 UNSAFE: Mapping[str, Any] = {"verbatim": True, "terms": "verbatim"}  # with these a method promises nothing
 
 
@@ -79,8 +81,8 @@ class Method:
     records_of
         Returns what given groups of rows publish, ``(rows, tree, row_start, members, ...)`` with its own parameters, so that its
         release can follow an earlier one of the same people. None: it cannot.
-    entry_bytes
-        Bytes of memory for each item of each record.
+    footprint
+        How much memory it takes, by what its data has.
     rate
         Returns microseconds for each item of each record, from grouping to auditing, given how many there are in all and its own
         parameters, to estimate a job by. None: the time does not grow with them, as where records are compared with each other.
@@ -98,7 +100,7 @@ class Method:
     unit: str = "user"
     uses_places: bool = False
     records_of: Callable[..., Generalizations] | None = None
-    entry_bytes: int = 120
+    footprint: Footprint = USUAL
     rate: Callable[..., float] | None = None
 
     @property
@@ -187,7 +189,7 @@ _ALL = (
         items="terms",
         unit="session:30m",
         uses_places=True,
-        entry_bytes=150,
+        footprint=Footprint(entry=75, record=150, distinct=200),
         rate=mosaic_rate,
     ),
     Method(
@@ -201,7 +203,7 @@ _ALL = (
         partition,
         "Quick records of large data; simple to explain.",
         records_of=partition_records,
-        entry_bytes=85,
+        footprint=Footprint(entry=85),
         rate=_always(6.0),
     ),
     Method(clump, "Records of some thousand users whose words are grouped by meaning.", check=check_clump),

@@ -17,6 +17,7 @@ from incrowd.errors import BadInputError, option
 from incrowd.release.files.parts import part_files
 
 __all__ = [
+    "MAP_ROWS_A_GROUP",
     "MAP_SCHEMA",
     "PrivateMap",
     "check_map",
@@ -29,6 +30,7 @@ __all__ = [
 ]
 
 MAP_SCHEMA = pa.schema([("owner", pa.string()), ("row", pa.int64())])
+MAP_ROWS_A_GROUP = 1024**2
 RENAMED, RECORDS = "renamed", "records"
 
 
@@ -86,7 +88,7 @@ def write_map(draft: Path, owners: Iterable[tuple[pa.Array, pa.Array]], notes: M
     schema = MAP_SCHEMA.with_metadata(dict(notes))
     with pq.ParquetWriter(private_file(draft), schema, compression="zstd") as writer:
         for some in owners:
-            writer.write_table(pa.table(list(some), schema=schema))
+            writer.write_table(pa.table(list(some), schema=schema), row_group_size=MAP_ROWS_A_GROUP)
 
 
 def read_map(path: Path) -> PrivateMap:

@@ -6,42 +6,41 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import nlargest
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from incrowd.auditing.result import Audit
 from incrowd.auditing.taxonomy import write_taxonomy
 from incrowd.auditing.tile_holders import TileOriginals
 from incrowd.auditing.tiles import audit_tiles
 from incrowd.core.claims import Claim
-from incrowd.core.ragged import list_ids
+from incrowd.core.ragged import filtered_starts, list_ids, list_sums
 from incrowd.core.shown import html_table
 from incrowd.core.tabular import Tabular
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
-from incrowd.core.types import Ints64, Progress
+from incrowd.core.types import Ints32, Ints64, Progress
 from incrowd.metrics.use import Use, use_of_tiles
 from incrowd.release.describe import Counts
 from incrowd.release.files.heading import NO_HEADING, Heading
 from incrowd.release.files.manifest import UseFigures
 from incrowd.release.files.nodes import PublishedNodes, above, published_nodes, taxonomy_table
-from incrowd.release.files.records import Label
 from incrowd.release.files.tile_exports import tile_text
 from incrowd.release.files.tile_page import tile_page
+from incrowd.release.files.tile_table import TileTable, sorted_labels
 from incrowd.release.files.tiles import (
-    Tile,
     TileCounts,
     TileManifest,
     tile_manifest,
     tile_rows,
     write_tiles,
 )
-from incrowd.release.private_map import notes_with, write_map
+from incrowd.release.private_map import MAP_ROWS_A_GROUP, notes_with, write_map
 from incrowd.release.publication import Publication
 from incrowd.release.shares import Shares
 from incrowd.release.tile_order import agreed_ranks
@@ -52,13 +51,17 @@ __all__ = ["TileRelease"]
 SHOWN = 10  # tiles in a notebook
 
 
-def _tile(labels: list[Label], ranks: list[int], people: int, units: int) -> Tile:
-    """Return a tile with its labels sorted, and the order of its words where it is another and not -1."""
-    by_label = sorted(zip(labels, ranks, strict=True))
-    words = [rank for _, rank in by_label if rank >= 0]  # labels of other kinds have no rank, and come last
-    order = tuple(sorted(range(len(words)), key=words.__getitem__))
-    is_other = order != tuple(range(len(words)))
-    return Tile(tuple(label for label, _ in by_label), people, units, order if is_other else ())
+def _orders(start: Ints64, rank: Ints32) -> tuple[Ints64, Ints32]:
+    """Return the order of the words of each tile, from their ranks in code point order; none where that is their order.
+
+    Labels without a rank (-1) come last, and are no part of it.
+    """
+    ranked = rank >= 0
+    first, tile = filtered_starts(start, ranked), list_ids(start)[ranked]
+    place = np.arange(len(tile)) - first[tile]
+    order = place[np.lexsort((rank[ranked], tile))].astype(np.int32)
+    is_other = list_sums(first, order != place) > 0
+    return filtered_starts(first, is_other[tile]), order[is_other[tile]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,30 +101,29 @@ class TileRelease(Publication, Tabular):
         return published_nodes(self.taxonomy, self.tiles.nodes)
 
     @cached_property
-    def _in_order(self) -> tuple[list[Tile], Ints64]:
+    def _in_order(self) -> tuple[TileTable, Ints32]:
         """The tiles as they are published, sorted by content, and the place of each of the method's tiles among them."""
-        place = self.named.places(self.tiles.nodes)
-        labels = list(
-            zip(
-                self.named.labels.take(pa.array(place)).to_pylist(),
-                self.named.exact[place].tolist(),
-                strict=True,
-            )
+        made = self._with_labels()
+        order = np.array(pc.sort_indices(made.contents), dtype=np.int64)
+        places = np.empty(len(made), dtype=np.int32)
+        places[order] = np.arange(len(made), dtype=np.int32)
+        return made.rows(order), places
+
+    def _with_labels(self) -> TileTable:
+        """Return the method's tiles in its order, with their labels sorted and the words' own order where it is another."""
+        tiles, place = self.tiles, self.named.places(self.tiles.nodes)
+        used, entry = np.unique(place, return_inverse=True)
+        labels, exact, number = sorted_labels(self.named.labels.take(pa.array(used)), self.named.exact[used])
+        label, tile = number[entry], list_ids(tiles.start)
+        by_label = np.lexsort((label, tile))
+        rank = agreed_ranks(tiles, self.transactions, self.taxonomy)[by_label]
+        order_start, order = _orders(tiles.start, rank)
+        return TileTable(
+            labels, exact, tiles.start, label[by_label], tiles.people, tiles.units, order_start, order
         )
-        ranks = agreed_ranks(self.tiles, self.transactions, self.taxonomy).tolist()
-        bounds = list(pairwise(self.tiles.start.tolist()))
-        numbers = zip(bounds, self.tiles.people.tolist(), self.tiles.units.tolist(), strict=True)
-        made = [
-            _tile(labels[first:stop], ranks[first:stop], people, units)
-            for (first, stop), people, units in numbers
-        ]
-        order = sorted(range(len(made)), key=lambda t: made[t].labels)
-        places = np.empty(len(made), dtype=np.int64)
-        places[order] = np.arange(len(made))
-        return [made[t] for t in order], places
 
     @property
-    def published(self) -> list[Tile]:
+    def published(self) -> TileTable:
         """The tiles as they are published, sorted by content."""
         return self._in_order[0]
 
@@ -200,10 +202,13 @@ class TileRelease(Publication, Tabular):
         return tile_rows(self.published, self.kinds)
 
     def owners(self) -> Iterator[tuple[pa.Array, pa.Array]]:
-        """Yield the owner of every held tile, and the tile's row."""
+        """Yield the owner of every held tile, and the tile's row, a row group of the map at a time."""
         tiles, places = self.tiles, self._in_order[1]
-        rows = list_ids(tiles.held_start)
-        yield self.transactions.owners.take(pa.array(rows)), pa.array(places[tiles.held], pa.int64())
+        for first in range(0, max(len(tiles.held), 1), MAP_ROWS_A_GROUP):
+            held = tiles.held[first : first + MAP_ROWS_A_GROUP]
+            at = np.arange(first, first + len(held))
+            row = np.searchsorted(tiles.held_start, at, side="right") - 1
+            yield self.transactions.owners.take(pa.array(row)), pa.array(places[held], pa.int64())
 
     def _write_files(self, draft: Path, text_forms: Sequence[str], heading: Heading) -> None:
         """Write all files of a release of tiles."""

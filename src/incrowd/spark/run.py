@@ -239,4 +239,4 @@ def _placed(job: Job, work: Work, clock: Clock, reading: Reading) -> Placed:
 def _check_driver(job: Job, gathered: Gathered) -> None:
     """Refuse units that would take more memory than the driver may, before they are brought there."""
     sizes = Sizes(gathered.summary["units"], gathered.entries, gathered.vocabulary)
-    check_memory(sizes, f"{job.method.name} on the driver", job.method.entry_bytes, job.options.memory)
+    check_memory(sizes, f"{job.method.name} on the driver", job.method.footprint, job.options.memory)

@@ -96,34 +96,32 @@ class _Ladder:
         # The whole way down in one text: what shares a way is together when these are sorted.
         ways = [SEPARATOR.join((*way_up(kind, text)[::-1], text)) for text in texts]
         order = sorted(range(len(texts)), key=ways.__getitem__)
-        labels, parents = [ROOT], [-1]
+        labels, parents, ends = [ROOT], [-1], [0]
         open_: list[tuple[str, int]] = []  # the names and nodes on the way to the last item
         for place in order:
             *way, text = ways[place].split(SEPARATOR)
             shared = next(
                 (i for i, (name, _) in enumerate(open_) if i >= len(way) or way[i] != name), len(open_)
             )
+            for _, node in open_[shared:]:
+                ends[node] = len(labels)
             del open_[shared:]
             for name in way[shared:]:
                 parents.append(open_[-1][1] if open_ else 0)
                 open_.append((name, len(labels)))
                 labels.append(name)
+                ends.append(0)  # known when it closes
             parents.append(open_[-1][1] if open_ else 0)
             labels.append(text)
+            ends.append(len(labels))
+        for node in (0, *(node for _, node in open_)):
+            ends[node] = len(labels)
         self.parent = np.array(parents, dtype=np.int32)
-        self.end = _ends(self.parent)
+        self.end = np.array(ends, dtype=np.int32)
         self.labels = typed_texts(kind, pa.array(labels, pa.string()))
         self.is_leaf: Bools = self.end == np.arange(1, len(labels) + 1)
         self.leaf_of_item = np.empty(len(texts), dtype=np.int32)  # leaves are in the order of the ways
         self.leaf_of_item[order] = np.arange(len(texts), dtype=np.int32)
-
-
-def _ends(parent: Ints32) -> Ints32:
-    """Return the end of each node's subtree, of nodes in pre-order."""
-    end = np.arange(1, len(parent) + 1, dtype=np.int32)
-    for node in range(len(parent) - 1, 0, -1):
-        end[parent[node]] = max(end[parent[node]], end[node])
-    return end
 
 
 def _kinds_in(vocabulary: pa.Array, kinds: Sequence[str]) -> Ints32:

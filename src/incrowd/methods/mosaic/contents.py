@@ -6,9 +6,9 @@ import numpy as np
 
 from incrowd.core.types import Bools, Ints32, Ints64, Words64
 from incrowd.kernels.jit import helper, kernel
-from incrowd.methods.mosaic.cover import Cover
+from incrowd.methods.mosaic.cover import Cover, People
 
-__all__ = ["by_row", "content_words", "count_holders", "count_people", "distinct_labels"]
+__all__ = ["by_row", "content_words", "count_holders", "count_label_owners", "distinct_labels", "mixed_words"]
 
 SHORT = 32
 
@@ -29,6 +29,15 @@ def mixed(word: np.uint64) -> np.uint64:
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.uint64(word ^ (word >> np.uint64(31)))
+
+
+@kernel
+def mixed_words(words: Words64) -> Words64:
+    """Return words whose bits are mixed."""
+    found = np.empty_like(words)
+    for at in range(len(words)):
+        found[at] = mixed(words[at])
+    return found
 
 
 @kernel
@@ -64,17 +73,6 @@ def _sort(some: Ints32) -> None:
 
 
 @kernel
-def count_people(label: Ints32, owner: Ints32, counts: Bools, labels: int) -> Ints64:
-    """Return how many owners who count have each label, given the label and the owner of each occurrence; owners ascend."""
-    people, last = np.zeros(labels, np.int64), np.full(labels, -1, np.int32)
-    for at in range(len(label)):
-        if last[label[at]] != owner[at]:
-            last[label[at]] = owner[at]
-            people[label[at]] += counts[owner[at]]
-    return people
-
-
-@kernel
 def by_row(row: Ints64, tile: Ints32, rows: int) -> tuple[Ints64, Ints32]:
     """Return the tiles of each row, one row after the other, and where each begins, given the row of each tile."""
     start = np.zeros(rows + 1, np.int64)
@@ -86,6 +84,18 @@ def by_row(row: Ints64, tile: Ints32, rows: int) -> tuple[Ints64, Ints32]:
         found[to[row[at]]] = tile[at]
         to[row[at]] += 1
     return start, found
+
+
+@kernel
+def count_label_owners(unit: Ints64, label: Ints32, people: People, labels: int) -> Ints64:
+    """Return how many owners who count have each label, given the unit of each label; units are sorted by owner."""
+    number, last = np.zeros(labels, np.int64), np.full(labels, -1, np.int32)
+    for at in range(len(label)):
+        owner = people.owner[unit[at]]
+        if last[label[at]] != owner:
+            last[label[at]] = owner
+            number[label[at]] += people.counts[owner]
+    return number
 
 
 @kernel

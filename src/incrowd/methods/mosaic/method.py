@@ -23,14 +23,15 @@ from incrowd.core.rounding import keyed_share, rounded_from
 from incrowd.core.thresholds import parse_thresholds, parse_weights, spell_thresholds, spell_weights
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
-from incrowd.core.types import Bools, Ints32, Ints64, Progress, Words64
+from incrowd.core.types import Bools, Ints32, Ints64, Progress
 from incrowd.errors import BadInputError, check_least, option
 from incrowd.methods.mosaic.contents import (
     by_row,
     content_words,
     count_holders,
-    count_people,
+    count_label_owners,
     distinct_labels,
+    mixed_words,
 )
 from incrowd.methods.mosaic.cover import Cover, Labels, People, cover_of, tiles_in_order
 from incrowd.methods.mosaic.floor import WITHHELD, floor, kinds_of
@@ -195,9 +196,9 @@ def _units(
 ) -> tuple[Units, int]:
     """Sort the units by owner, place their items on the floor, and split those that are too long."""
     people, order = _people(data, tree, k, seed, aged)
-    start, at = take_lists(data.indptr, order)
-    unit = list_ids(start)
-    node = place(unit, tree.leaves_of(data.items[at]), people=people)
+    unit, leaf = _leaves(data, tree, order)
+    node = place(unit, leaf, people=people)
+    del leaf  # these arrays are the largest that there are
     kept = node != WITHHELD
     withheld = len(node) - int(np.count_nonzero(kept))
     unit, node = unit[kept], node[kept]
@@ -209,6 +210,13 @@ def _units(
     people = people._replace(owner=owner_of)
     start = starts_of(np.bincount(unit, minlength=len(row)))
     return Units(row, people, cover_of(start, label, len(label_node)), label_node, labels), withheld
+
+
+def _leaves(data: Transactions, tree: Taxonomy, order: Ints64) -> tuple[Ints64, Ints32]:
+    """Return the items of rows in some order as leaves, and the place of the row of each in that order."""
+    start, at = take_lists(data.indptr, order)
+    leaf = tree.leaves_of(data.items[at])
+    return list_ids(start), leaf
 
 
 def _people(data: Transactions, tree: Taxonomy, k: int, seed: int, aged: int) -> tuple[People, Ints64]:
@@ -283,7 +291,7 @@ def _labels(
     number = np.empty(len(tree), dtype=np.int32)
     number[nodes] = np.arange(len(nodes), dtype=np.int32)
     label = number[node]
-    holders = count_people(label, people.owner[unit], people.counts, len(nodes))
+    holders = count_label_owners(unit, label, people, len(nodes))
     words = np.random.default_rng([1, seed]).integers(0, 2**63, len(nodes), dtype=np.uint64)
     kinds = kinds_of(tree)[nodes]
     weight = needs.weight[np.log2(kinds).astype(np.int64)]
@@ -299,27 +307,20 @@ def _split_long(
     parts = np.maximum(1, -(-lengths // longest))
     first_part = starts_of(parts)
     part = first_part[unit]
-    long = np.flatnonzero(parts[unit] > 1)
+    long = np.flatnonzero((parts > 1)[unit])
     # The part follows from the person and the label alone, not from the order of the input.
     words = people.rank[people.owner[unit[long]]].astype(np.uint64) << np.uint64(32) | label[long].astype(
         np.uint64
     )
     part[long] += (
-        _mixed(words ^ np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)) % parts[unit[long]].astype(np.uint64)
+        mixed_words(words ^ np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64))
+        % parts[unit[long]].astype(np.uint64)
     ).astype(np.int64)
     if len(long):  # else the parts are the units, in order
         again = np.argsort(part, kind="stable")
         label[:], part = label[again], part[again]
     of_part = list_ids(first_part)
     return order[of_part], people.owner[of_part], part
-
-
-def _mixed(words: Words64) -> Words64:
-    """Return words whose bits are mixed (the finalizer of SplitMix64: Steele, Lea & Flood, OOPSLA 2014)."""
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: Words64 = words ^ (words >> np.uint64(31))
-    return mixed
 
 
 def _covered(

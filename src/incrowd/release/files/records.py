@@ -18,6 +18,7 @@ from incrowd.core.types import Bools, Ints32, Ints64
 __all__ = [
     "LEFT",
     "RECORDS_SCHEMA",
+    "ROWS_A_GROUP",
     "Label",
     "Record",
     "RecordTable",

@@ -5,21 +5,24 @@ Everything here follows from the published tiles alone: of how many units there 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from incrowd.core.kinds import KINDS, kind_of
-from incrowd.release.files.records import Label, shown
-from incrowd.release.files.tiles import Tile
+import numpy as np
+
+from incrowd.core.kinds import KINDS
+from incrowd.core.ragged import filtered_starts, list_sums, pairs_within
+from incrowd.core.types import Floats, Ints64
+from incrowd.release.files.records import shown
+from incrowd.release.files.tile_table import Tile, TileTable
 from incrowd.report.graph import Drawing, draw
 
 __all__ = ["Risk", "Telling", "drawing_of", "risk_of", "telling_tiles"]
 
 MOST_BOXES = 60
 PARTNERS = 7  # of each hub
-Pair = tuple[Label, Label]
+ROUNDED = 1e-9  # more than doubles lose in a score
 
 
 class Telling(NamedTuple):
@@ -49,99 +52,111 @@ def telling_tiles(tiles: Sequence[Tile], most: int) -> list[Telling]:
     not depend on how many units there are (it is null-invariant, as the harmonic mean of the confidences of each label).
     The score is share * sqrt(people) * (len - 1), compared as whole numbers.
     """
-    units = _units_of(tiles)
+    table = TileTable.of(tiles)
+    all_of_it = list_sums(table.start, table.summed(table.units)[table.label])
     scored = []
-    for tile in tiles:
+    for at in _promising(table, all_of_it, most).tolist():
+        tile, whole = table[at], int(all_of_it[at])
         size = len(tile.labels)
-        if size > 1:
-            all_of_it = sum(units[label] for label in tile.labels)
-            score = (size * tile.units * (size - 1)) ** 2 * tile.people * 10**6 // all_of_it**2
-            scored.append((-score, tile.labels, Telling(tile, size * tile.units / all_of_it)))
+        score = (size * tile.units * (size - 1)) ** 2 * tile.people * 10**6 // whole**2
+        scored.append((-score, tile.labels, Telling(tile, size * tile.units / whole)))
     scored.sort(key=lambda one: one[:2])
     return [telling for *_, telling in scored[:most]]
 
 
+def _promising(table: TileTable, all_of_it: Ints64, most: int) -> Ints64:
+    """Return the tiles among which those with the highest scores are, reckoned in doubles and with room for what they round."""
+    larger = np.flatnonzero(table.sizes > 1)
+    size = table.sizes[larger]
+    share = size * table.units[larger] / all_of_it[larger]
+    score = (share * (size - 1)) ** 2 * table.people[larger] * 10**6
+    if len(larger) <= most:
+        return larger
+    last = np.partition(score, len(score) - most)[-most]
+    found: Ints64 = larger[score >= (last - 1) * (1 - ROUNDED)]
+    return found
+
+
 def risk_of(tiles: Sequence[Tile], k: int) -> Risk:
     """Return where risk remains, as far as published numbers tell."""
-    holders: Counter[Label] = Counter()
-    for tile in tiles:
-        for label in tile.labels:
-            holders[label] += tile.people
-    larger = (tile for tile in tiles if len(tile.labels) > 1)
-    surest = max((tile.people / min(holders[label] for label in tile.labels) for tile in larger), default=0.0)
+    table = TileTable.of(tiles)
+    larger = table.rows(np.flatnonzero(table.sizes > 1))
+    rarest = np.minimum.reduceat(table.summed(table.people)[larger.label], larger.start[:-1])
     return Risk(
-        min((tile.people for tile in tiles), default=0),
-        sum(tile.people <= k for tile in tiles),
-        len(tiles),
-        surest,
+        int(table.people.min()) if len(table) else 0,
+        int(np.count_nonzero(table.people <= k)),
+        len(table),
+        float((larger.people / rarest).max(initial=0.0)),
     )
 
 
 def drawing_of(tiles: Sequence[Tile]) -> Drawing:
     """Draw the labels that hold most others together, each with those that it is held with most."""
-    pairs = _pairs(tiles)
-    strength = {
-        pair: number * number / sum(pairs.units[label] for label in pair)
-        for pair, number in pairs.joint.items()
-    }
-    chosen = _hubs(strength)
+    table = TileTable.of(tiles)
+    pairs = _pairs(table)
+    chosen = _hubs(pairs)
     labels = sorted({label for pair in chosen for label in pair})
     place = {label: number for number, label in enumerate(labels)}
+    spelled = {label: shown((table.labels[label].as_py(), bool(table.exact[label]))) for label in labels}
     edges = [
-        (place[a], place[b], pairs.joint[a, b], f"{shown(a)}, {shown(b)}: {pairs.joint[a, b]:,} units")
+        (place[a], place[b], joint, f"{spelled[a]}, {spelled[b]}: {joint:,} units")
         for a, b in chosen
+        for joint in [pairs.of(a, b)[0]]
     ]
-    return draw([(shown(label), not label[1]) for label in labels], edges)
+    return draw([(spelled[label], not table.exact[label]) for label in labels], edges)
 
 
 class _Pairs(NamedTuple):
-    """How many units hold each label, and each two labels in one tile."""
+    """Two labels that are in one tile, as one word of both, ascending: how many units hold both in one tile, and how strong that is."""
 
-    units: Counter[Label]
-    joint: Counter[Pair]
+    width: int
+    word: Ints64
+    joint: Ints64
+    strength: Floats
 
-
-def _units_of(tiles: Sequence[Tile]) -> Counter[Label]:
-    units: Counter[Label] = Counter()
-    for tile in tiles:
-        for label in tile.labels:
-            units[label] += tile.units
-    return units
-
-
-def _pairs(tiles: Sequence[Tile]) -> _Pairs:
-    joint: Counter[Pair] = Counter()
-    for tile in tiles:
-        for pair in combinations(filter(_says_what, tile.labels), 2):
-            joint[pair] += tile.units
-    return _Pairs(_units_of(tiles), joint)
+    def of(self, first: int, second: int) -> tuple[int, float]:
+        """Return the units that hold two labels, and how strong that is; 0 if none does."""
+        word = first * self.width + second
+        at = int(np.searchsorted(self.word, word))
+        if at == len(self.word) or self.word[at] != word:
+            return 0, 0.0
+        return int(self.joint[at]), float(self.strength[at])
 
 
-def _says_what(label: Label) -> bool:
-    """Whether a label says what was looked for or clicked, and not only when, where or with what."""
-    kind = kind_of(label[0])
-    return kind is None or not KINDS[kind].is_context
+def _pairs(table: TileTable) -> _Pairs:
+    """Return the pairs of labels that say what was looked for or clicked, and not only when, where or with what."""
+    says_what = np.array([True, *(not kind.is_context for kind in KINDS.values())])[table.kind][table.label]
+    start, label = filtered_starts(table.start, says_what), table.label[says_what].astype(np.int64)
+    tile, first, second = pairs_within(start)
+    width = max(len(table.labels), 1)
+    low, high = np.minimum(label[first], label[second]), np.maximum(label[first], label[second])
+    word, entry = np.unique(low * width + high, return_inverse=True)
+    joint = np.bincount(entry, table.units[tile].astype(np.float64), len(word)).astype(np.int64)
+    units = table.summed(table.units)
+    strength = joint * joint / (units[word // width] + units[word % width])
+    return _Pairs(width, word, joint, strength)
 
 
-def _hubs(strength: dict[Pair, float]) -> list[Pair]:
+def _hubs(pairs: _Pairs) -> list[tuple[int, int]]:
     """Choose hubs, the strongest first, each with partners that no other has, until there are labels enough."""
-    own: dict[Label, list[Pair]] = {}
-    total: defaultdict[Label, float] = defaultdict(float)
-    for pair in sorted(strength, key=lambda pair: (-strength[pair], pair)):
-        for label in pair:
-            total[label] += strength[pair]
-            own.setdefault(label, []).append(pair)
-    chosen: list[Pair] = []
-    seen: set[Label] = set()
-    for hub in sorted(total, key=lambda label: (-total[label], label)):
-        star = [pair for pair in own[hub] if not seen.intersection(pair)][:PARTNERS]
+    order = np.lexsort((pairs.word, -pairs.strength))
+    both = np.stack(np.divmod(pairs.word[order], pairs.width), axis=1)
+    # In the order of pairs, so that sums are the same to the last digit wherever they are made.
+    total = np.bincount(both.ravel(), np.repeat(pairs.strength[order], 2), pairs.width)
+    chosen: list[tuple[int, int]] = []
+    seen: set[int] = set()
+    for hub in np.argsort(-total, kind="stable").tolist():
+        if total[hub] == 0 or len(seen) >= MOST_BOXES:
+            break
+        if hub in seen:
+            continue
+        own = both[(both == hub).any(axis=1)].tolist()
+        star = [(a, b) for a, b in own if a not in seen and b not in seen][:PARTNERS]
         if star:
             group = sorted({label for pair in star for label in pair})
-            weakest = strength[star[-1]]
+            weakest = pairs.of(*star[-1])[1]
             chosen += [
-                pair for pair in combinations(group, 2) if hub in pair or strength.get(pair, 0) >= weakest
+                (a, b) for a, b in combinations(group, 2) if hub in (a, b) or pairs.of(a, b)[1] >= weakest
             ]
             seen.update(group)
-        if len(seen) >= MOST_BOXES:
-            break
     return chosen

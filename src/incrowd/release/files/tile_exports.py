@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from incrowd.core.kinds import MAIN, kind_of
 from incrowd.release.files.exports import csv_lines, safe_cell, token
 from incrowd.release.files.records import shown
-from incrowd.release.files.tiles import Tile, tile_rows
+from incrowd.release.files.tiles import Tile, tile_batches
 
 __all__ = ["tile_text"]
 
@@ -18,8 +18,8 @@ AT_ONCE = 10_000
 
 def _jsonl(tiles: Sequence[Tile], kinds: Sequence[str]) -> Iterator[str]:
     """Give one JSON object per tile, with the columns of ``tiles.parquet``."""
-    for first in range(0, len(tiles), AT_ONCE):
-        for said in tile_rows(tiles[first : first + AT_ONCE], kinds).to_pylist():
+    for batch in tile_batches(tiles, kinds, AT_ONCE):
+        for said in batch.to_pylist():
             yield json.dumps(said, ensure_ascii=False) + "\n"
 
 

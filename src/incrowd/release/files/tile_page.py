@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+import numpy as np
 
 from incrowd.release.files.telling import drawing_of, risk_of, telling_tiles
-from incrowd.release.files.tiles import Tile, TileManifest, kinds_said
+from incrowd.release.files.tiles import Tile, TileManifest, TileTable, kinds_said
 from incrowd.report.html import page, share
 from incrowd.report.summary import summary_of
 from incrowd.report.use import purposes
@@ -19,9 +20,10 @@ WHOLE_PEOPLE = "No: nothing says which tiles are one person's. For whole people 
 
 
 def tile_page(manifest: TileManifest, tiles: Sequence[Tile]) -> str:
-    """Return the page of a release of tiles."""
+    """Return the page of a release of tiles, which are in their order."""
+    tiles = TileTable.of(tiles)
     use = msgspec.to_builtins(manifest.use)
-    common = sorted(tiles, key=lambda tile: (-tile.people, tile.labels))[:MOST_SHOWN]
+    common = tiles.rows(np.argsort(-tiles.people, kind="stable")[:MOST_SHOWN])
     return page(
         "tiles.html",
         manifest=manifest,

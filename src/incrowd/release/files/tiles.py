@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from incrowd.core.claims import Claim
-from incrowd.core.kinds import KINDS, kind_of, parse_kinds, text_of, typed
+from incrowd.core.kinds import KINDS, SEPARATOR, parse_kinds, plain_texts, typed_texts
 from incrowd.core.promises import Settings
+from incrowd.core.ragged import distinct, filtered_starts, list_ids, starts_of
 from incrowd.core.rounding import about
+from incrowd.core.types import Bools, Ints32, Ints64
 from incrowd.core.window import Window
 from incrowd.errors import BadInputError
 from incrowd.release.files.heading import NO_HEADING, Heading
 from incrowd.release.files.manifest import TILES_FORMAT, Closed, Headed, SpelledClaim, UseFigures, Versions
 from incrowd.release.files.names import tile_files_with
 from incrowd.release.files.parts import same_schema
-from incrowd.release.files.records import Label, shown, write_parquet
+from incrowd.release.files.records import ROWS_A_GROUP, write_parquet
+from incrowd.release.files.tile_table import KIND_NUMBER, Tile, TileTable, sorted_labels
 from incrowd.release.files.window import SpelledWindow
 
 __all__ = [
@@ -29,11 +32,13 @@ __all__ = [
     "Tile",
     "TileCounts",
     "TileManifest",
+    "TileTable",
     "exact_name",
     "kinds_said",
     "least_units",
     "open_tiles",
     "read_tiles",
+    "tile_batches",
     "tile_manifest",
     "tile_rows",
     "tiles_schema",
@@ -48,7 +53,6 @@ DAMAGED = (
     AttributeError,
     pa.ArrowException,
 )  # what reading may raise
-KIND_ORDER = {kind: place for place, kind in enumerate((None, *KINDS))}
 _TEXTS, _FLAGS = pa.list_(pa.string()), pa.list_(pa.bool_())
 
 
@@ -62,44 +66,6 @@ def tiles_schema(kinds: Sequence[str] = ()) -> pa.Schema:
 def exact_name(kind: str) -> str:
     """Return the column that says which labels of a kind are the very items."""
     return f"{kind}_exact"
-
-
-class Tile(NamedTuple):
-    """A tile as it is published: its labels in code point order, how many people hold it, and in how many units.
-
-    `order` says in which order the words are shown where that is another: first ``words[order[0]]`` and so on. It is empty for
-    code point order. Labels of other kinds than words come after them.
-    """
-
-    labels: tuple[Label, ...]
-    people: int
-    units: int
-    order: tuple[int, ...] = ()
-
-    @property
-    def words(self) -> list[Label]:
-        """The labels that are words, queries or items of baskets, in code point order."""
-        return [label for label in self.labels if kind_of(label[0]) is None]
-
-    @property
-    def has_order(self) -> bool:
-        """Whether the order is one of the words, and spelt only where it is not that of code points."""
-        plain = list(range(len(self.words)))
-        return not self.order or (sorted(self.order) == plain and list(self.order) != plain)
-
-    @property
-    def in_order(self) -> list[Label]:
-        """The labels in the order in which they are shown; that of code points where the file has an order that is none."""
-        words = self.words
-        first = [words[place] for place in self.order] if self.order and self.has_order else words
-        others = (label for label in self.labels if kind_of(label[0]) is not None)
-        return [*first, *sorted(others, key=lambda label: KIND_ORDER[kind_of(label[0])])]
-
-    @property
-    def in_words(self) -> str:
-        """The labels as people see them, kind by kind: ``hardwood, floors | homedepot.com | 2006-W12``."""
-        groups = groupby(self.in_order, key=lambda label: kind_of(label[0]))
-        return " | ".join(", ".join(map(shown, some)) for _, some in groups)
 
 
 class TileCounts(Closed, frozen=True, forbid_unknown_fields=True):
@@ -119,12 +85,13 @@ class TileCounts(Closed, frozen=True, forbid_unknown_fields=True):
     @classmethod
     def of(cls, tiles: Sequence[Tile], units: int) -> TileCounts:
         """Count tiles, given the number of all units, exact or rounded already."""
+        table = TileTable.of(tiles)
         return cls(
-            tiles=len(tiles),
-            larger_tiles=sum(len(tile.labels) > 1 for tile in tiles),
-            labels=len({label for tile in tiles for label in tile.labels}),
-            people_min=min((tile.people for tile in tiles), default=0),
-            held=sum(tile.units for tile in tiles),
+            tiles=len(table),
+            larger_tiles=int(np.count_nonzero(table.sizes > 1)),
+            labels=int(np.count_nonzero(np.bincount(table.label))),
+            people_min=int(table.people.min()) if len(table) else 0,
+            held=int(table.units.sum()),
             units_about=about(units),
         )
 
@@ -219,73 +186,139 @@ def _before(window: Window | None) -> str:
     return "" if window is None else " before its end"
 
 
+def tile_batches(
+    tiles: Sequence[Tile], kinds: Sequence[str] = (), at_once: int = ROWS_A_GROUP
+) -> Iterator[pa.RecordBatch]:
+    """Yield tiles as rows, in their order, some at a time."""
+    table, schema = TileTable.of(tiles), tiles_schema(kinds)
+    texts, exact, kind_of_label = plain_texts(table.labels), pa.array(table.exact), table.kind
+    for first in range(0, len(table), at_once):
+        some = table[first : first + at_once]
+        columns: dict[str, pa.Array] = {"people": pa.array(some.people), "units": pa.array(some.units)}
+        columns["order"] = _lists(some.order_start, pa.array(some.order))
+        for kind in (None, *kinds):
+            own = (
+                kind_of_label[some.label] == KIND_NUMBER[kind]
+                if kinds
+                else np.ones(len(some.label), np.bool_)
+            )
+            start, label = filtered_starts(some.start, own), pa.array(some.label[own])
+            columns[kind or "items"] = _lists(start, texts.take(label))
+            columns[exact_name(kind) if kind else "exact"] = _lists(start, exact.take(label))
+        yield pa.record_batch([columns[name] for name in schema.names], schema=schema)
+
+
+def _lists(start: Ints64, values: pa.Array) -> pa.Array:
+    return pa.ListArray.from_arrays(pa.array(start, pa.int32()), values)
+
+
 def tile_rows(tiles: Sequence[Tile], kinds: Sequence[str] = ()) -> pa.Table:
     """Return tiles as a table, in their order."""
-    schema = tiles_schema(kinds)
-    columns: dict[str, list[Any]] = {name: [] for name in schema.names}
-    for tile in tiles:
-        for kind in (None, *kinds):
-            own = [label for label in tile.labels if kind_of(label[0]) == kind] if kinds else tile.labels
-            columns[kind or "items"].append([text_of(text) for text, _ in own])
-            columns[exact_name(kind) if kind else "exact"].append([exact for _, exact in own])
-        for name in ("people", "units", "order"):
-            columns[name].append(getattr(tile, name))
-    return pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
+    return pa.Table.from_batches(tile_batches(tiles, kinds), tiles_schema(kinds)).combine_chunks()
 
 
 def write_tiles(sink: Path | pa.NativeFile, tiles: Sequence[Tile], kinds: Sequence[str] = ()) -> None:
     """Write tiles in their only form."""
-    write_parquet(sink, tile_rows(tiles, kinds).combine_chunks().to_batches(), tiles_schema(kinds))
+    write_parquet(sink, tile_batches(tiles, kinds), tiles_schema(kinds))
 
 
-def read_tiles(path: Path, kinds: Sequence[str] = ()) -> list[Tile] | None:
+def read_tiles(path: Path, kinds: Sequence[str] = ()) -> TileTable | None:
     """Read the tiles of a file in their order; None where it has other columns than a release with these kinds has.
 
-    This is the only reader. It checks no more than that: whoever has not audited the release opens it by `open_tiles`.
+    This is the only reader. It checks no more than that, and that nothing is missing: whoever has not audited the release opens it by
+    `open_tiles`.
+
+    Raises
+    ------
+    ValueError
+        A value is missing, texts and flags are not as many, or a text has the mark of a kind.
     """
     with pq.ParquetFile(path) as file:
         if not same_schema(file.schema_arrow, tiles_schema(kinds)):
             return None
-        table = file.read()
-    texts, exact, people, units, order = (
-        table[name].to_pylist() for name in ("items", "exact", "people", "units", "order")
-    )
-    labels = [tuple(zip(*one, strict=True)) for one in zip(texts, exact, strict=True)]
-    for kind in sorted(kinds):  # labels are in code point order, and a kind's name comes first in them
-        more = zip(labels, table[kind].to_pylist(), table[exact_name(kind)].to_pylist(), strict=True)
-        labels = [
-            (*before, *((typed(kind, text), flag) for text, flag in zip(own, flags, strict=True)))
-            for before, own, flags in more
-        ]
-    return [
-        Tile(some, number, held, tuple(places))
-        for some, number, held, places in zip(labels, people, units, order, strict=True)
-    ]
+        table = file.read().combine_chunks()
+    # Labels are in code point order, and a kind's name comes first in them.
+    parts = [_labels_of(table, kind) for kind in (None, *sorted(kinds))]
+    texts, exact, label = _numbered(parts)
+    tile = np.concatenate([list_ids(part.start) for part in parts])
+    in_order = np.argsort(tile, kind="stable")
+    order_start, order = _flat(table["order"])
+    people, units = (_whole(table[name]) for name in ("people", "units"))
+    start = starts_of(np.bincount(tile, minlength=len(table)))
+    return TileTable(texts, exact, start, label[in_order], people, units, order_start, _whole(order))
 
 
-def open_tiles(directory: Path) -> list[Tile]:
+class _Part(NamedTuple):
+    """The labels of one kind: their texts, each once; and of every tile the numbers of its texts, and which are the very items."""
+
+    texts: pa.Array
+    start: Ints64
+    text: Ints64
+    exact: Bools
+
+
+def _labels_of(table: pa.Table, kind: str | None) -> _Part:
+    """Return the labels of a kind."""
+    start, texts = _flat(table[kind or "items"])
+    exact_start, exact = _flat(table[exact_name(kind) if kind else "exact"])
+    encoded = texts.dictionary_encode()
+    marked = pc.any(pc.match_substring(encoded.dictionary, SEPARATOR)).as_py()
+    if marked or not np.array_equal(start, exact_start):
+        raise ValueError("labels are not what a release has")
+    plain = encoded.dictionary
+    return _Part(typed_texts(kind, plain) if kind else plain, start, _whole(encoded.indices), _whole(exact))
+
+
+def _flat(lists: pa.ChunkedArray) -> tuple[Ints64, pa.Array]:
+    """Return where each list begins, and the values of all."""
+    one = pa.concat_arrays(lists.chunks) if lists.num_chunks else pa.array([], lists.type)
+    values = one.flatten()
+    if one.null_count or values.null_count:
+        raise ValueError("a value is missing")
+    return starts_of(np.diff(np.array(one.offsets))), values
+
+
+def _whole(values: pa.Array | pa.ChunkedArray) -> Any:
+    """Return values as an array; none may be missing."""
+    if values.null_count:
+        raise ValueError("a value is missing")
+    return np.array(values)
+
+
+def _numbered(parts: Sequence[_Part]) -> tuple[pa.Array, Bools, Ints32]:
+    """Return the labels of all kinds, each once and sorted, which are the very items, and the number of each of the parts' labels."""
+    firsts = starts_of([len(part.texts) for part in parts])
+    text = np.concatenate([part.text + first for part, first in zip(parts, firsts[:-1], strict=True)])
+    key = 2 * text + np.concatenate([part.exact for part in parts])
+    used = np.flatnonzero(np.bincount(key, minlength=2 * int(firsts[-1])))
+    texts = pa.concat_arrays([part.texts for part in parts]).take(pa.array(used // 2))
+    texts, exact, number = sorted_labels(texts, used % 2 == 1)
+    number_of = np.zeros(2 * int(firsts[-1]), dtype=np.int32)
+    number_of[used] = number
+    return texts, exact, number_of[key]
+
+
+def open_tiles(directory: Path) -> TileTable:
     """Read the tiles of a release, or say that they are damaged."""
     path = directory / "tiles.parquet"
     try:
         names = pq.read_schema(path).names
         tiles = read_tiles(path, [kind for kind in KINDS if kind in names])
-        if tiles is not None and all(map(_is_whole, tiles)):
+        if tiles is not None and _are_whole(tiles):
             return tiles
     except DAMAGED:
         pass
     raise BadInputError(f"{directory}: tiles.parquet is missing or damaged; see 'incrowd audit'") from None
 
 
-def _is_whole(tile: Tile) -> bool:
-    """Tell whether a tile has labels, each a text and once, and numbers of people and units."""
-    texts = all(isinstance(text, str) and isinstance(exact, bool) for text, exact in tile.labels)
-    return texts and 0 < len(set(tile.labels)) == len(tile.labels) and 0 < tile.people <= tile.units
+def _are_whole(tiles: TileTable) -> bool:
+    """Tell whether all tiles have labels, each once, and numbers of people and units."""
+    once = len(distinct(tiles.tile_of * len(tiles.labels) + tiles.label)) == len(tiles.label)
+    numbers = (tiles.people > 0) & (tiles.people <= tiles.units) & (tiles.sizes > 0)
+    return once and bool(numbers.all())
 
 
 def least_units(tiles: Sequence[Tile]) -> int:
     """Return how many units there are at least: a unit holds a label once, so those of all tiles with a label differ."""
-    units: Counter[Label] = Counter()
-    for tile in tiles:
-        for label in tile.labels:
-            units[label] += tile.units
-    return max(units.values(), default=0)
+    table = TileTable.of(tiles)
+    return int(table.summed(table.units).max(initial=0))
