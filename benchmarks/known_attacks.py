@@ -10,7 +10,7 @@ from the person's items). Who has the same two records is left as a candidate. C
 releases: those with fewer than k candidates, those who are alone, and the median number of candidates.
 
 **Downcoding** (Cohen, USENIX Security 2022). Counted are people and classes with *proven items*, which the record does not print and at least one
-of the class's people must have; `incrowd.risk.minimality` says how that is concluded. (That *every* person of a class has an item can never be
+of the class's people must have; `incrowd.attacks.minimality` says how that is concluded. (That *every* person of a class has an item can never be
 proven unless it is printed: then it is the least that all have, and is printed.) Every proven item is looked up in the originals.
 
 **Planted accounts.** Before the release, the attacker adds k - 1 people who have what is known of a target: all items, or half
@@ -38,9 +38,9 @@ import numpy as np
 import numpy.typing as npt
 
 import incrowd as ic
+from incrowd.attacks.minimality import prove, proven_items
+from incrowd.attacks.two_releases import candidates_in_both
 from incrowd.logs.synth.generate import write_log
-from incrowd.risk.minimality import prove, proven_items
-from incrowd.risk.two_releases import candidates_in_both
 from public_data import existing, read_options
 
 __all__ = [

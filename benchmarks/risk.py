@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import incrowd as ic
+from incrowd.attacks.attacked import Setting
+from incrowd.attacks.rates import Figure
+from incrowd.attacks.result import Side
 from incrowd.errors import IncrowdError
 from incrowd.jobs.attack_plan import Plan, made_of, published_by
 from incrowd.jobs.attacks import attack_published, attack_raw
 from incrowd.jobs.subject import Subject, subject_without_times
 from incrowd.logs.synth.generate import write_log
-from incrowd.risk.attacked import Setting
-from incrowd.risk.rates import Figure
-from incrowd.risk.result import Side
 from incrowd.taxonomy import Attached
 from public_data import DATA, existing
 

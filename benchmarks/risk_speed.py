@@ -19,12 +19,12 @@ import numpy as np
 import pyarrow as pa
 
 import incrowd as ic
+from incrowd.attacks.attacked import Attacked, Setting, attacked_raw
+from incrowd.attacks.linkability import found_again
+from incrowd.attacks.people import Lists, People
+from incrowd.attacks.seen import seen_of_people
+from incrowd.attacks.singling_out import class_risks, unicity
 from incrowd.core.ragged import starts_of
-from incrowd.risk.attacked import Attacked, Setting, attacked_raw
-from incrowd.risk.linkability import found_again
-from incrowd.risk.people import Lists, People
-from incrowd.risk.seen import seen_of_people
-from incrowd.risk.singling_out import class_risks, unicity
 from incrowd.taxonomy.tree import Taxonomy
 from public_data import existing, read_options
 

@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
+from incrowd.attacks.attacked import Attacked, attacked_raw
+from incrowd.attacks.people import People
+from incrowd.attacks.seen import seen_of_classes, seen_of_tiles
 from incrowd.core.classes import Classes
 from incrowd.core.ragged import starts_of
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
-from incrowd.risk.attacked import Attacked, attacked_raw
-from incrowd.risk.people import People
-from incrowd.risk.seen import seen_of_classes, seen_of_tiles
 from incrowd.taxonomy import Taxonomy, attach
 from reference_risk import World
 from strategies import Case, cases, taxonomy_of

@@ -15,7 +15,7 @@ LAYERS = (
     ("taxonomy", "report"),
     ("text", "kernels", "release.files"),
     ("logs", "methods", "metrics", "auditing", "generalizer"),
-    ("release", "gateway", "risk"),
+    ("release", "gateway", "attacks"),
     ("jobs",),
     ("spark",),
     ("cli",),

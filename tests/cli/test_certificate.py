@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import incrowd as ic
+from attacks.made_up import after_side
 from browser import BROWSERS, NO_BROWSER, opened
 from cli.helpers import call, only_line, refused, visible
+from incrowd.attacks.shown import certificate_rows
 from incrowd.core.promises import KINDS, Common
 from incrowd.release.certificate import certificate_page
 from incrowd.release.files.dictionary import PARAMETERS, unit_in_words
-from incrowd.risk.shown import certificate_rows
-from risk.made_up import after_side
 
 WORDS = ["hardwood floors", "high school", "high school reunion", "pottery barn", "hardwood sale"]
 DAY = 86_400

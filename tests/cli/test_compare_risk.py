@@ -9,11 +9,11 @@ import pytest
 
 import incrowd as ic
 from cli.helpers import call
+from incrowd.attacks.rates import Figure, Rate
+from incrowd.attacks.result import Side
 from incrowd.errors import BadInputError
 from incrowd.jobs import compare as comparison
 from incrowd.release.tiles import TileRelease
-from incrowd.risk.rates import Figure, Rate
-from incrowd.risk.result import Side
 
 RISKS = ("risk_singling_out", "risk_linkability", "risk_inference")
 

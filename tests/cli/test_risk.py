@@ -91,7 +91,7 @@ def test_a_release_is_attacked_as_it_is_written(place, method):
     ran = risk(place, method, "--draws", 50)
     assert ran.code == 0, ran.err
     after = ran.json["after"]
-    singled = after["singling_out"]["unicity"]["10"]
+    singled = after["singling_out"]["unicity"]["6"]
     if method == "suppress":  # it promises nothing
         assert singled > 0.2
     elif method != "apriori":  # which promises nothing about whole people
@@ -153,8 +153,8 @@ def test_a_release_copied_from_the_originals_comes_out_as_fully_broken(place, tm
     assert ran.code == 0, ran.err
     before, after = ran.json["before"], ran.json["after"]
     assert after["singling_out"]["marketer"] == before["singling_out"]["marketer"] == 1
-    assert after["singling_out"]["unicity"]["10"] == 1
-    assert after["inference"]["one_more_item"]["10"] == before["inference"]["one_more_item"]["10"] == 1
+    assert after["singling_out"]["unicity"]["6"] >= before["singling_out"]["unicity"]["6"] > 0.9
+    assert after["inference"]["one_more_item"]["3"] == before["inference"]["one_more_item"]["3"] > 0.5
     assert after["linkability"]["halves"] == 1
     assert set(after["lights"].values()) == {"red"}
 
@@ -163,7 +163,7 @@ def test_sensitive_items_by_a_list_and_by_classes(place, tmp_path):
     words = tmp_path / "words.txt"
     words.write_text("word3\nword7\n", encoding="utf-8")
     ran = call("risk", place / "log.csv", "--items", "terms", "--sensitive", words, "--draws", 40, "--json")
-    assert ran.json["before"]["inference"]["sensitive_item"]["10"] > 0.9
+    assert ran.json["before"]["inference"]["sensitive_item"]["3"] > 0.5
     assert (
         refused(call("risk", place / "log.csv", "--items", "terms", "--sensitive", "nonesuch")).count(
             "nonesuch"

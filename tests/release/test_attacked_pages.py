@@ -8,10 +8,10 @@ import re
 import pytest
 
 import incrowd as ic
+from attacks.made_up import after_side
+from incrowd.attacks.shown import certificate_rows
 from incrowd.errors import ClaimError
 from incrowd.report.risk_rows import RiskRow
-from incrowd.risk.shown import certificate_rows
-from risk.made_up import after_side
 
 ROWS = [["milk", "bread"]] * 20 + [["milk", "beer"]] * 20
 FOUND = certificate_rows(after_side())

@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from incrowd.report.console import plain_console
-from incrowd.report.html import share
-from incrowd.report.visible import visible
-from incrowd.risk.result import QUESTIONS, attack_named, each_figure
-from incrowd.risk.shown import (
+from incrowd.attacks.result import QUESTIONS, attack_named, each_figure
+from incrowd.attacks.shown import (
     LOWER_BOUND,
     NAMES,
     PRIVATE,
@@ -24,12 +21,15 @@ from incrowd.risk.shown import (
     parts_of,
     skipped_of,
 )
+from incrowd.report.console import plain_console
+from incrowd.report.html import share
+from incrowd.report.visible import visible
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from incrowd.risk.rates import Figure
-    from incrowd.risk.result import Risk
+    from incrowd.attacks.rates import Figure
+    from incrowd.attacks.result import Risk
 
 __all__ = ["show_risk"]
 

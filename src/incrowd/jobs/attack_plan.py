@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from incrowd.attacks.attacked import Setting
+from incrowd.attacks.seen import Seen, seen_of_classes, seen_of_tiles
 from incrowd.core.claims import Distinct
 from incrowd.core.classes import Classes
 from incrowd.core.tiles import Tiles
@@ -14,8 +16,6 @@ from incrowd.jobs.subject import Subject
 from incrowd.methods.registry import Method, method_named
 from incrowd.release.model import Release
 from incrowd.release.tiles import TileRelease
-from incrowd.risk.attacked import Setting
-from incrowd.risk.seen import Seen, seen_of_classes, seen_of_tiles
 from incrowd.taxonomy import Attached
 
 __all__ = ["Made", "Plan", "Published", "made_of", "published_by", "seen_by"]

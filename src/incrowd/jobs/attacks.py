@@ -10,6 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from incrowd.attacks import inference, linkability, singling_out
+from incrowd.attacks.attacked import Attacked, Outsiders, Setting, attacked_raw
+from incrowd.attacks.people import People
+from incrowd.attacks.rates import Figure, Rate
+from incrowd.attacks.result import Found, Side
 from incrowd.core.claims import check_k
 from incrowd.core.types import Bools
 from incrowd.errors import IncrowdError
@@ -18,11 +23,6 @@ from incrowd.jobs.method_attacks import MethodAttacks
 from incrowd.jobs.subject import Subject, subject_without_times
 from incrowd.release.model import Release
 from incrowd.release.tiles import TileRelease
-from incrowd.risk import inference, linkability, singling_out
-from incrowd.risk.attacked import Attacked, Outsiders, Setting, attacked_raw
-from incrowd.risk.people import People
-from incrowd.risk.rates import Figure, Rate
-from incrowd.risk.result import Found, Side
 from incrowd.taxonomy import Attached
 
 __all__ = ["attack_published", "attack_raw", "outsiders", "risk_of"]
@@ -47,7 +47,7 @@ def risk_of(
     release
         The release.
     k, most, seed
-        See :class:`incrowd.risk.attacked.Setting`.
+        See :class:`incrowd.attacks.attacked.Setting`.
     """
     subject, plan = subject_without_times(attached), Plan(Setting(check_k(k), most, seed))
     return attack_published(subject, published_by(release), made_of(release), plan)

@@ -19,6 +19,7 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import replace as replace_values
 
+from incrowd.attacks.result import LIMITS, QUESTIONS
 from incrowd.core.atomic import atomic_write, check_free
 from incrowd.core.claims import LEAST_K, Kind
 from incrowd.core.rounding import four_digits
@@ -40,7 +41,6 @@ from incrowd.report.compare_choice import in_words
 from incrowd.report.compare_measures import cell, flat
 from incrowd.report.compare_page import PRIVATE, input_in_words, render_comparison, verdict
 from incrowd.report.compare_table import as_text, shown_columns
-from incrowd.risk.result import LIMITS, QUESTIONS
 from incrowd.taxonomy import Attached
 from incrowd.version import __version__
 
@@ -92,7 +92,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         Distinct records or tiles, the least number of records (units) and of different people who share one, and records (units) of
         which nothing is published.
     risk_singling_out, risk_linkability, risk_inference
-        The highest risk that attacks found, see :class:`incrowd.risk.result.Side`; None where none was measured.
+        The highest risk that attacks found, see :class:`incrowd.attacks.result.Side`; None where none was measured.
     risk_intervals
         What each of them lies between, under their names.
     seconds

@@ -6,23 +6,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from incrowd.attacks.fitting import reason_against
+from incrowd.attacks.minimality import few_leaves, proven_items
+from incrowd.attacks.planted import planted_in_records, planted_in_tiles
+from incrowd.attacks.result import Found
+from incrowd.attacks.seen import Seen
+from incrowd.attacks.two_releases import (
+    labels_of,
+    record_of_person,
+    two_releases_of_records,
+    two_releases_of_tiles,
+)
 from incrowd.core.classes import Classes
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError, option
 from incrowd.jobs.attack_plan import Made, Plan, Published, seen_by
 from incrowd.jobs.subject import Subject
-from incrowd.risk.fitting import reason_against
-from incrowd.risk.minimality import few_leaves, proven_items
-from incrowd.risk.planted import planted_in_records, planted_in_tiles
-from incrowd.risk.result import Found
-from incrowd.risk.seen import Seen
-from incrowd.risk.two_releases import (
-    labels_of,
-    record_of_person,
-    two_releases_of_records,
-    two_releases_of_tiles,
-)
 
 __all__ = ["MethodAttacks"]
 

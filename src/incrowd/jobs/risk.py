@@ -11,6 +11,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from incrowd.attacks.attacked import Setting
+from incrowd.attacks.page import risk_page
+from incrowd.attacks.result import LIMITS, Limits, Risk
 from incrowd.core.atomic import atomic_write, check_free, private_file
 from incrowd.core.claims import check_k
 from incrowd.core.promises import read_settings
@@ -28,9 +31,6 @@ from incrowd.release.files.tiles import TileManifest
 from incrowd.release.model import Release
 from incrowd.release.private_map import read_map
 from incrowd.release.tiles import TileRelease
-from incrowd.risk.attacked import Setting
-from incrowd.risk.page import risk_page
-from incrowd.risk.result import LIMITS, Limits, Risk
 from incrowd.taxonomy import Attached
 
 __all__ = ["MOST", "RiskOptions", "attack_release", "check_page", "parse_limits", "run_risk", "write_page"]
@@ -51,7 +51,7 @@ class RiskOptions:
     input, release, private_map, second_release, second_map
         The data, a release of it and the map that was written with it; and another one.
     k, most, seed, population
-        See :class:`incrowd.risk.attacked.Setting`, and of how many people those of the data are a sample.
+        See :class:`incrowd.attacks.attacked.Setting`, and of how many people those of the data are a sample.
     sensitive
         A file of words, or names of classes.
     planted

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from incrowd.attacks.result import Risk
 from incrowd.core.memory import machine_memory
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Progress
@@ -19,7 +20,6 @@ from incrowd.logs import Log
 from incrowd.logs.formats.columns import MORE_ROLES, ROLES
 from incrowd.release.model import Release
 from incrowd.release.tiles import TileRelease
-from incrowd.risk.result import Risk
 
 __all__ = ["risk"]
 

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from incrowd.attacks.result import Side
+from incrowd.attacks.shown import certificate_rows
 from incrowd.auditing.never import check_never
 from incrowd.auditing.period import check_period
 from incrowd.auditing.result import Audit
@@ -39,8 +41,6 @@ from incrowd.release.certificate import Pages, pages_of
 from incrowd.release.model import Release
 from incrowd.release.publication import Publication
 from incrowd.release.tiles import TileRelease
-from incrowd.risk.result import Side
-from incrowd.risk.shown import certificate_rows
 from incrowd.taxonomy import Attached, Taxonomy
 
 __all__ = [

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, get_args
 
 import msgspec
 
+from incrowd.attacks.result import parse_max_risk
 from incrowd.core.claims import Distinct, check_k
 from incrowd.core.history import Past
 from incrowd.core.kinds import parse_kinds
@@ -35,7 +36,6 @@ from incrowd.release.private_map import check_map
 from incrowd.release.private_report import check_apart, check_report
 from incrowd.release.publication import NEEDS_MAP, check_out
 from incrowd.release.series import Series, check_series
-from incrowd.risk.result import parse_max_risk
 from incrowd.taxonomy import Unlisted
 from incrowd.text.never import NeverList, read_never
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.attacks.people import Lists, People
 from incrowd.core.activity import DAY, Activity
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Bools
@@ -19,7 +20,6 @@ from incrowd.jobs.clock import Clock
 from incrowd.jobs.data import build_rows, place_rows
 from incrowd.jobs.spec import Job, Taken
 from incrowd.logs import Log, parse_unit
-from incrowd.risk.people import Lists, People
 from incrowd.taxonomy import Attached, Taxonomy
 from incrowd.text.never import read_never
 

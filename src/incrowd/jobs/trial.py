@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from incrowd.attacks.attacked import Setting
+from incrowd.attacks.result import QUESTIONS, Side
 from incrowd.auditing.result import Audit
 from incrowd.errors import option
 from incrowd.jobs.attack_plan import Plan, made_of, published_by
@@ -16,8 +18,6 @@ from incrowd.jobs.subject import subject_without_times
 from incrowd.jobs.written import Owned, published_in
 from incrowd.release.model import Release
 from incrowd.release.tiles import TileRelease
-from incrowd.risk.attacked import Setting
-from incrowd.risk.result import QUESTIONS, Side
 from incrowd.taxonomy import Attached
 
 __all__ = ["attack_draft", "refuse_above"]

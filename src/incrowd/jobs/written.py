@@ -20,7 +20,7 @@ from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.promises import read_settings
 from incrowd.core.ragged import starts_of
 from incrowd.core.tiles import Tiles
-from incrowd.core.types import Ints64
+from incrowd.core.types import Ints, Ints64
 from incrowd.errors import BadInputError
 from incrowd.release.files.manifest import LIST_FORMAT, TILES_FORMAT, Manifest, format_of, read_manifest
 from incrowd.release.files.parts import part_files, runs_in
@@ -84,13 +84,13 @@ def _nodes(
     return start, np.array([node for some in nodes for node in some], dtype=np.int32)
 
 
-def tiles_on(tiles: TileTable, tree: Taxonomy, held_start: Ints64, held: Ints64) -> Tiles | None:
+def tiles_on(tiles: TileTable, tree: Taxonomy, held_start: Ints64, held: Ints) -> Tiles | None:
     """Return written tiles on a taxonomy, given the tiles that each unit holds; None if a label of theirs is not in it."""
     node = nodes_of_tiles(tiles, tree)
     if node is None:
         return None
-    nodes, held = node.astype(np.int32), held.astype(np.int32)
-    return Tiles(tiles.start, nodes, tiles.people, tiles.units, held_start, held, withheld=0)
+    nodes, by_unit = node.astype(np.int32), held.astype(np.int32)
+    return Tiles(tiles.start, nodes, tiles.people, tiles.units, held_start, by_unit, withheld=0)
 
 
 def _tiles_in(directory: Path, attached: Attached, owned: Owned) -> Tiles:

@@ -6,10 +6,8 @@ from collections.abc import Iterator, Mapping
 from math import ceil, floor
 from typing import NamedTuple
 
-from incrowd.report.html import share
-from incrowd.report.risk_rows import RiskRow
-from incrowd.risk.rates import Figure, Interval
-from incrowd.risk.result import (
+from incrowd.attacks.rates import Figure, Interval
+from incrowd.attacks.result import (
     ATTACKS,
     GROUPS,
     QUESTIONS,
@@ -22,6 +20,8 @@ from incrowd.risk.result import (
     Side,
     each_figure,
 )
+from incrowd.report.html import share
+from incrowd.report.risk_rows import RiskRow
 
 __all__ = [
     "LOWER_BOUND",

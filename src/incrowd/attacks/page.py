@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from incrowd.report.html import render, share
-from incrowd.report.vega import Spec
-from incrowd.risk.rates import Figure
-from incrowd.risk.result import GROUPS, QUESTIONS, Found, Risk, attack_named, each_figure
-from incrowd.risk.shown import (
+from incrowd.attacks.rates import Figure
+from incrowd.attacks.result import GROUPS, QUESTIONS, Found, Risk, attack_named, each_figure
+from incrowd.attacks.shown import (
     LOWER_BOUND,
     PRIVATE,
     Answer,
@@ -20,6 +18,8 @@ from incrowd.risk.shown import (
     parts_of,
     skipped_of,
 )
+from incrowd.report.html import render, share
+from incrowd.report.vega import Spec
 from incrowd.version import __version__
 
 __all__ = ["MARK", "risk_page"]

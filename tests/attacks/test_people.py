@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import incrowd as ic
-from incrowd.risk.people import People, draw_known
+from incrowd.attacks.people import People, draw_known
 
 ITEM = st.sampled_from("abcdefgh")
 

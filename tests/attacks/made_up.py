@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from incrowd.risk.rates import Figure, Rate
-from incrowd.risk.result import Risk, Side
+from incrowd.attacks.rates import Figure, Rate
+from incrowd.attacks.result import Risk, Side
 
 __all__ = ["AFTER", "BEFORE", "KNOWN", "after_side", "before_side", "figure", "risk_of_shop"]
 

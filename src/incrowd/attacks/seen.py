@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from incrowd.attacks.people import Lists, People, inverted
 from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.ragged import distinct, list_ids, take_lists
 from incrowd.core.tiles import Tiles
 from incrowd.core.types import Ints32, Ints64
 from incrowd.metrics.published import sets_of_classes
-from incrowd.risk.people import Lists, People, inverted
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["Seen", "nothing_seen", "record_of_class", "seen_of_classes", "seen_of_people", "seen_of_tiles"]

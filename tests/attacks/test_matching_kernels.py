@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd import balanced
+from incrowd.attacks.inference import _fallback
+from incrowd.attacks.matching import best_matches, count_sharing, guesses, in_parts, linked_halves, links
+from incrowd.attacks.singling_out import class_risks, sizes_of_sets
 from incrowd.core.transactions import Transactions
-from incrowd.risk.inference import _fallback
-from incrowd.risk.matching import best_matches, count_sharing, guesses, in_parts, linked_halves, links
-from incrowd.risk.singling_out import class_risks, sizes_of_sets
 from incrowd.taxonomy import attach
 from reference_risk import halves_linked
 from risk_worlds import both_of, tiles_of, worlds

@@ -14,6 +14,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from incrowd.attacks.attacked import Setting
+from incrowd.attacks.rates import Figure, Rate
+from incrowd.attacks.seen import record_of_class
 from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.ragged import count_distinct, distinct, list_ids, starts_of, take_lists
 from incrowd.core.tiles import Tiles
@@ -21,9 +24,6 @@ from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints32, Ints64
 from incrowd.errors import BadInputError
 from incrowd.metrics.published import sets_of_classes
-from incrowd.risk.attacked import Setting
-from incrowd.risk.rates import Figure, Rate
-from incrowd.risk.seen import record_of_class
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = [

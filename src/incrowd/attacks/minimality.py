@@ -18,12 +18,12 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow.compute as pc
 
+from incrowd.attacks.rates import Figure, Rate
+from incrowd.attacks.seen import Seen
 from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.ragged import distinct, list_ids
 from incrowd.core.types import Bools, Ints32, Ints64
 from incrowd.kernels.jit import helper, kernel
-from incrowd.risk.rates import Figure, Rate
-from incrowd.risk.seen import Seen
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["Proven", "few_leaves", "hiding_leaves", "prove", "proven_by_record", "proven_items"]

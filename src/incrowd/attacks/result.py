@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from incrowd.attacks.rates import Figure
 from incrowd.core.shown import html_lines, html_table
 from incrowd.errors import BadInputError, check_choice, option
 from incrowd.report.html import share
-from incrowd.risk.rates import Figure
 
 __all__ = [
     "ATTACKS",

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import incrowd as ic
-from incrowd.risk.people import People
-from incrowd.risk.seen import nothing_seen, seen_of_tiles
-from incrowd.risk.two_releases import (
+from incrowd.attacks.people import People
+from incrowd.attacks.seen import nothing_seen, seen_of_tiles
+from incrowd.attacks.two_releases import (
     candidates_in_both,
     labels_of,
     record_of_person,

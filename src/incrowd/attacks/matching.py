@@ -15,10 +15,10 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from incrowd.attacks.people import People, inverted
+from incrowd.attacks.seen import Seen
 from incrowd.core.types import Bools, Floats, Ints32, Ints64
 from incrowd.kernels.jit import helper, kernel
-from incrowd.risk.people import People, inverted
-from incrowd.risk.seen import Seen
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = [

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from incrowd.risk.rates import Figure, Rate
+from incrowd.attacks.rates import Figure, Rate
 from reference_risk import interval
 
 

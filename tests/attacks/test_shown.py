@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from attacks.made_up import after_side, before_side, figure, risk_of_shop
+from incrowd.attacks.rates import Interval
+from incrowd.attacks.result import ATTACKS, GROUPS, QUESTIONS, Side, worst_of
+from incrowd.attacks.shown import NAMES, certificate_rows, interval_in_words, parts_of
 from incrowd.cli.risk_view import SHORT, show_risk
-from incrowd.risk.rates import Interval
-from incrowd.risk.result import ATTACKS, GROUPS, QUESTIONS, Side, worst_of
-from incrowd.risk.shown import NAMES, certificate_rows, interval_in_words, parts_of
-from risk.made_up import after_side, before_side, figure, risk_of_shop
 
 
 def test_a_certificate_has_a_line_for_each_question():

@@ -7,11 +7,11 @@ import re
 
 import pytest
 
+from attacks.made_up import KNOWN, after_side, before_side, figure, risk_of_shop
 from browser import drawn_charts, opened
+from incrowd.attacks.page import risk_page
+from incrowd.attacks.result import ATTACKS, Limits, Side, attack_named
 from incrowd.jobs.risk import is_risk_page
-from incrowd.risk.page import risk_page
-from incrowd.risk.result import ATTACKS, Limits, Side, attack_named
-from risk.made_up import KNOWN, after_side, before_side, figure, risk_of_shop
 
 ALL = ("random", "rarest", "recent")
 

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import incrowd as ic
+from incrowd.attacks.minimality import few_leaves, hiding_leaves, prove, proven_by_record, proven_items
+from incrowd.attacks.people import People
+from incrowd.attacks.seen import nothing_seen, seen_of_tiles
 from incrowd.core.classes import Classes
 from incrowd.core.ragged import starts_of
-from incrowd.risk.minimality import few_leaves, hiding_leaves, prove, proven_by_record, proven_items
-from incrowd.risk.people import People
-from incrowd.risk.seen import nothing_seen, seen_of_tiles
 from reference_risk import Prover
 from risk_worlds import tiles_of, worlds
 from strategies import cases

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from incrowd.attacks.attacked import Attacked, Outsiders, Setting, nobody
+from incrowd.attacks.matching import guesses, in_parts
+from incrowd.attacks.people import Drawn, draw_known
+from incrowd.attacks.rates import Figure, Rate
 from incrowd.core.ragged import list_ids
 from incrowd.core.types import Bools, Ints32, Ints64
-from incrowd.risk.attacked import Attacked, Outsiders, Setting, nobody
-from incrowd.risk.matching import guesses, in_parts
-from incrowd.risk.people import Drawn, draw_known
-from incrowd.risk.rates import Figure, Rate
 
 __all__ = ["COMMON", "KNOWN", "one_more_item", "printed_of_people"]
 

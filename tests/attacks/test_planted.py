@@ -9,13 +9,10 @@ import numpy as np
 import pytest
 
 import incrowd as ic
-from incrowd.core.activity import Activity
-from incrowd.errors import BadInputError
-from incrowd.methods.registry import METHODS
-from incrowd.risk import planted
-from incrowd.risk.attacked import Setting
-from incrowd.risk.fitting import reason_against
-from incrowd.risk.planted import (
+from incrowd.attacks import planted
+from incrowd.attacks.attacked import Setting
+from incrowd.attacks.fitting import reason_against
+from incrowd.attacks.planted import (
     Target,
     look_into_records,
     look_into_tiles,
@@ -23,7 +20,10 @@ from incrowd.risk.planted import (
     planted_in_tiles,
     with_accounts,
 )
-from incrowd.risk.result import ATTACKS
+from incrowd.attacks.result import ATTACKS
+from incrowd.core.activity import Activity
+from incrowd.errors import BadInputError
+from incrowd.methods.registry import METHODS
 from risk_worlds import classes_of, tiles_of
 
 SETTING = Setting(k=3, seed=2)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from incrowd.attacks.attacked import Attacked, Outsiders, Setting, nobody
+from incrowd.attacks.matching import in_parts, linked_halves, links
+from incrowd.attacks.people import Drawn, Lists, draw_known
+from incrowd.attacks.rates import Figure, Rate
 from incrowd.core.ragged import list_ids, take_lists
 from incrowd.core.types import Ints64
-from incrowd.risk.attacked import Attacked, Outsiders, Setting, nobody
-from incrowd.risk.matching import in_parts, linked_halves, links
-from incrowd.risk.people import Drawn, Lists, draw_known
-from incrowd.risk.rates import Figure, Rate
 
 __all__ = ["ECCENTRICITY", "HALF", "found_again", "halves"]
 

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from incrowd.attacks.rates import Figure, Rate
+from incrowd.attacks.seen import Seen
 from incrowd.core.ragged import distinct, list_ids
 from incrowd.core.types import Ints, Ints32, Ints64
-from incrowd.risk.rates import Figure, Rate
-from incrowd.risk.seen import Seen
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = [

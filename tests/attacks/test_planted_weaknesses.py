@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import incrowd as ic
+from incrowd.attacks.attacked import Attacked, Outsiders, Setting, attacked_raw
+from incrowd.attacks.inference import KNOWN as GUESSED_FROM
+from incrowd.attacks.inference import one_more_item
+from incrowd.attacks.linkability import found_again, halves
+from incrowd.attacks.people import Lists, People
+from incrowd.attacks.seen import nothing_seen, seen_of_classes, seen_of_tiles
+from incrowd.attacks.singling_out import KNOWN, WAYS, class_risks, unicity
 from incrowd.core.transactions import Transactions
-from incrowd.risk.attacked import Attacked, Outsiders, Setting, attacked_raw
-from incrowd.risk.inference import KNOWN as GUESSED_FROM
-from incrowd.risk.inference import one_more_item
-from incrowd.risk.linkability import found_again, halves
-from incrowd.risk.people import Lists, People
-from incrowd.risk.seen import nothing_seen, seen_of_classes, seen_of_tiles
-from incrowd.risk.singling_out import KNOWN, WAYS, class_risks, unicity
 from risk_worlds import classes_of, tiles_of
 
 SETTING = Setting(k=5, most=200, seed=1)

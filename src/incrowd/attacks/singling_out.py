@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from incrowd.attacks.attacked import Attacked, Outsiders, Setting
+from incrowd.attacks.matching import Matches, best_matches, count_sharing, in_parts
+from incrowd.attacks.people import Drawn, How, draw_known
+from incrowd.attacks.rates import Figure, Rate
 from incrowd.core.ragged import list_ids
 from incrowd.core.types import Ints64
-from incrowd.risk.attacked import Attacked, Outsiders, Setting
-from incrowd.risk.matching import Matches, best_matches, count_sharing, in_parts
-from incrowd.risk.people import Drawn, How, draw_known
-from incrowd.risk.rates import Figure, Rate
 
 __all__ = ["KNOWN", "WAYS", "ClassRisks", "Singled", "class_risks", "sizes_of_sets", "unicity"]
 

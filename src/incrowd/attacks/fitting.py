@@ -28,7 +28,7 @@ def reason_against(
     Parameters
     ----------
     attack
-        Its name, as in :data:`incrowd.risk.result.ATTACKS`.
+        Its name, as in :data:`incrowd.attacks.result.ATTACKS`.
     method, given
         How the release was made.
     published

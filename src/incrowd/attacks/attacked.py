@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from incrowd.attacks.matching import Index, index_of
+from incrowd.attacks.people import People
+from incrowd.attacks.seen import Seen, seen_of_people
 from incrowd.core.types import Bools, Ints64
-from incrowd.risk.matching import Index, index_of
-from incrowd.risk.people import People
-from incrowd.risk.seen import Seen, seen_of_people
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["Attacked", "Outsiders", "Setting", "attacked_raw", "nobody"]
