@@ -15,16 +15,17 @@ from cli.helpers import call, refused
 from incrowd.release.files.records import RECORDS_SCHEMA
 from incrowd.release.private_map import records_digest
 
-WORDS = [f"word{i}" for i in range(30)]
+WORDS = [f"word{i}" for i in range(250)]
+USUAL = WORDS[:30]
 METHODS = ("mosaic", "flock", "partition", "clump", "ssc", "apriori", "suppress")
 
 
 def lines_of(people=80, days=20, seed=4):
-    """People who ask for three words of their own liking on some days, and for any others now and then."""
+    """People who ask for three usual words of their liking on some days, and for any others beside them."""
     dice = random.Random(seed)
     yield "user,time,query"
     for person in range(people):
-        liked = dice.sample(WORDS, 3)
+        liked = dice.sample(USUAL, 3)
         for day in sorted(dice.sample(range(days), 6)):
             said = " ".join({dice.choice(liked), dice.choice(WORDS)})
             yield f"p{person},2006-03-{day + 1:02d} 10:00:00,{said}"
