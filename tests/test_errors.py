@@ -132,6 +132,22 @@ BAD = {
     "audit": [
         lambda _: ic.audit("nowhere"),
         lambda p: ic.audit(written(p), originals=ic.anonymize(TX, k=2, method="mosaic").originals),
+        lambda p: ic.audit(written(p), user="u"),
+        lambda p: ic.audit(written(p), original=LOG),
+        lambda p: ic.audit(written(p), original=LOG, private_map=p / "x.dat"),
+    ],
+    "risk": [
+        lambda _: ic.risk(TX),
+        lambda _: ic.risk(LOG, k=1),
+        lambda _: ic.risk(LOG, limits=(2, 1)),
+        lambda _: ic.risk(LOG, sensitive="nonesuch"),
+        lambda _: ic.risk(LOG, column="x"),
+        lambda _: ic.risk(LOG, planted=True),
+        lambda p: ic.risk(LOG, written(p)),
+        lambda p: ic.risk(LOG, private_map=p / "x.dat"),
+        lambda p: ic.risk(LOG, written(p), private_map=p / "x.dat"),
+        lambda p: ic.risk(LOG, second=(p, p / "x.dat")),
+        lambda p: ic.risk(ic.anonymize(TX, k=2, goal="people"), written(p)),
     ],
     "audit_series": [
         lambda _: ic.audit_series("nowhere"),

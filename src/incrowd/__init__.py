@@ -42,12 +42,12 @@ from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 if TYPE_CHECKING:
-    from incrowd.auditing.audit import audit
     from incrowd.auditing.result import Audit
     from incrowd.core.claims import Claim
     from incrowd.core.transactions import Transactions
     from incrowd.errors import BadInputError, ClaimError, IncrowdError
     from incrowd.generalizer.simple import generalize
+    from incrowd.jobs.audit_library import audit
     from incrowd.jobs.compare import Comparison
     from incrowd.jobs.library import anonymize, compare
     from incrowd.jobs.risk_library import risk
@@ -110,7 +110,7 @@ _HOME = {
     "Transactions": "core.transactions",
     "__version__": "version",
     "anonymize": "jobs.library",
-    "audit": "auditing.audit",
+    "audit": "jobs.audit_library",
     "audit_series": "jobs.series_audit",
     "balanced": "taxonomy",
     "compare": "jobs.library",

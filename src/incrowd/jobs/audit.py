@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -65,6 +65,9 @@ _CONFIRMED = {
 }
 
 
+Opened = Callable[[Sequence[str]], Log]
+
+
 class Evidence(NamedTuple):
     """What a release is held against; see :func:`audit_release`."""
 
@@ -76,6 +79,7 @@ class Evidence(NamedTuple):
     never: NeverList | None
     written: Mapping[str, str]
     memory: str
+    opened: Opened | None = None
 
 
 def audit_release(
@@ -90,11 +94,13 @@ def audit_release(
     written: Mapping[str, str | None] | None = None,
     memory: str,
     listener: ProgressListener,
+    opened: Opened | None = None,
 ) -> Audit:
     """Recount a release, against the originals and the private map where they are given.
 
     `previous` is the private map of the release that it follows, which is at `previous_release`. `written` says how the originals are written, by the
-    names of :class:`incrowd.logs.InputForm`, and `never` is the list of words that were left out; the private map says the rest.
+    names of :class:`incrowd.logs.InputForm`, and `never` is the list of words that were left out; the private map says the rest. `opened` gives
+    originals that Python holds, given the further kinds of items.
     """
     _check_previous(private_map, previous, previous_release)
     words = None if never is None else read_never(never)
@@ -104,7 +110,7 @@ def audit_release(
         if words is not None and notes.get("never_sha256", words.digest) != words.digest:
             raise BadInputError(f"{option('never')} is another list than the release was made with")
     said = {name: value for name, value in (written or {}).items() if value is not None}
-    given = Evidence(original, private_map, previous, previous_release, taxonomy, words, said, memory)
+    given = Evidence(original, private_map, previous, previous_release, taxonomy, words, said, memory, opened)
     result = _recounted(directory, given, listener)
     if words is not None:
         check_never(directory, words.found_in, result)
@@ -241,7 +247,11 @@ def _read_again(
     form = replace(read_form(notes), wanted=roles_of(kinds))
     window = manifest.of_window if isinstance(manifest, TileManifest) else None
     listener.step("read")
-    with read_parts(original, form, memory=given.memory, progress=listener.reading) as log:
+    if given.opened is None:
+        read = read_parts(original, form, memory=given.memory, progress=listener.reading)
+    else:
+        read = given.opened(kinds)
+    with read as log:
         transactions = log.transactions(
             unit="user" if made.unit == "record" else made.unit,
             items=made.items,
