@@ -12,6 +12,7 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from importlib.util import find_spec
 
+from incrowd.jobs.attack_kernels import load_attacks
 from incrowd.jobs.data import kernels_are_compiled, load_kernels
 from incrowd.jobs.settings import parse_methods
 from incrowd.jobs.spec import IN_MEMORY, Options, check_input
@@ -44,8 +45,14 @@ for publish in ("set", "bag", "lcg"):
 """
 
 
+ATTACKS = "attacks"
+
+
 def compile_for(method: str) -> None:
-    """Compile what a method and the measures of its releases need, as its first run would."""
+    """Compile what a method and the measures of its releases need, or the attacks, as the first run would."""
+    if method == ATTACKS:
+        load_attacks()
+        return
     settings = parse_methods(method)
     job = check_input(Options(IN_MEMORY, IN_MEMORY), settings)
     if not kernels_are_compiled(job):
@@ -68,6 +75,6 @@ if __name__ == "__main__":
     # Once: processes that need the same kernel at the same time compile it each for itself.
     compile_for(SHARED)
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(compile_for, LONGEST))
+        list(pool.map(compile_for, (*LONGEST, ATTACKS)))
     if find_spec("pyspark"):
         compile_for_executors()

@@ -18,10 +18,12 @@ from incrowd.core.atomic import atomic_write, check_free, private_file
 from incrowd.core.claims import check_k
 from incrowd.core.promises import read_settings
 from incrowd.errors import BadInputError, option
+from incrowd.jobs.attack_kernels import attacks_are_compiled, load_attacks
 from incrowd.jobs.attack_plan import Made, Plan, Published, made_of, published_by
 from incrowd.jobs.attacks import attack_published, attack_raw
 from incrowd.jobs.clock import Clock, ProgressListener
 from incrowd.jobs.data import open_log, rejects_named
+from incrowd.jobs.run import load_all
 from incrowd.jobs.spec import IN_MEMORY, Job, Options, Taken, read_choices, settled
 from incrowd.jobs.subject import Subject, sensitive_leaves, subject_of, subject_without_times
 from incrowd.jobs.written import owned_by_map, published_in
@@ -85,10 +87,19 @@ def run_risk(options: RiskOptions, listener: ProgressListener, opened: Opened | 
         job = settled(job, log)
         subject = subject_of(job, log, clock)
         published = _published(options.release, options.private_map, subject)
+        _load(job if published is not None else None, clock)
         clock.step("attack")
         return _attacked(
             subject, published, _made(options, job), options, k=job.k, name=log.name, listener=listener
         )
+
+
+def _load(job: Job | None, clock: Clock) -> None:
+    """Load the kernels of the attacks, and of the method that is run again."""
+    clock.step("load" if attacks_are_compiled() else "compile")
+    load_attacks()
+    if job is not None:
+        load_all([job], clock)
 
 
 def attack_release(release: Release | TileRelease, options: RiskOptions, listener: ProgressListener) -> Risk:
