@@ -165,6 +165,7 @@ def _check_release(
         directory / "taxonomy.parquet",
         said,
         name=settings.common.taxonomy,
+        unlisted=settings.common.unlisted,
         texts="none",
         kinds=kinds_said(manifest.parameters),
         result=result,

@@ -23,6 +23,7 @@ from incrowd.jobs.spec import IN_MEMORY, OF_KINDS, Job
 from incrowd.kernels.jit import is_compiled, note_compiled
 from incrowd.logs import Log, Unit, read_parts, rejects
 from incrowd.logs.input import Input
+from incrowd.logs.items import WHOLE_QUERIES
 from incrowd.metrics.patterns import Pattern, measure_patterns
 from incrowd.taxonomy import Attached, Taxonomy, Unlisted, attach, open_taxonomy
 from incrowd.taxonomy.check import taxonomy_named
@@ -43,6 +44,7 @@ __all__ = [
     "place_input",
     "place_rows",
     "rejects_named",
+    "taxonomy_for",
     "unlisted_by",
     "write_rejects",
 ]
@@ -88,6 +90,7 @@ def build_rows(
         places=job.method.uses_places,
         kinds=job.kinds,
         never=job.never,
+        named=unlisted_by(job, items, tree.name if tree else taxonomy_for(job, items)) == "name",
         window=job.taken and job.taken.window,
         progress=clock.listener.reading,
     )
@@ -196,6 +199,10 @@ def unlisted_by(job: Job, items: str, source: str) -> Unlisted | None:
         return None
     if job.method.is_noisy:  # to refuse would disclose something
         return "keep"
+    if job.options.unlisted == "name" and (source != "wordnet" or items in WHOLE_QUERIES):
+        raise BadInputError(
+            f"{option('unlisted', 'name')} is for single words and WordNet: use {option('items', 'nouns')} and {option('taxonomy', 'wordnet')}, or {option('unlisted', 'keep')}"
+        )
     # Queries that mean nothing known are no mistake of the knowledge base.
     return job.options.unlisted or ("keep" if source == "wordnet" or items == "concepts" else "refuse")
 

@@ -24,10 +24,28 @@ from incrowd.taxonomy.words.table import word_table
 
 __all__ = ["KINDS", "Entry", "name_words", "published_as"]
 
-KINDS = (
-    "e-mail address", "site", "year", "price", "number", "code", "private number", "full name", "form", "derived",
-    "function word", "brand", "given name", "place", "surname", "rare surname", "compound", "misspelling", "shape",
-)  # fmt: skip
+# What words of each kind are called together.
+KINDS = {
+    "e-mail address": "e-mail addresses (published as their kind only)",
+    "site": "sites",
+    "year": "years",
+    "price": "prices",
+    "number": "numbers",
+    "code": "codes of letters and digits",
+    "private number": "telephone-, postal- and identity-like numbers and dates (published as their kind only)",
+    "full name": "full names (published as their kind only)",
+    "form": "forms of other words",
+    "derived": "verbs and adjectives with a noun",
+    "function word": "function words",
+    "brand": "brands",
+    "given name": "given names",
+    "place": "towns",
+    "surname": "frequent surnames",
+    "rare surname": "rare surnames (published as their kind only)",
+    "compound": "compounds of two words",
+    "misspelling": "misspellings",
+    "shape": "initials, symbols and other scripts",
+}
 FULL_NAME, RARE_NAME, EMAIL, PERSONAL_SITE = "full name", "rare name", "e-mail address", "personal site"
 SHORTEST_PART = 4  # of a compound
 SHORTEST_MISSPELLED = 7
