@@ -195,14 +195,14 @@ def knowledge_for(job: Job, items: str) -> Taxonomy | None:
 
 def unlisted_by(job: Job, items: str, source: str) -> Unlisted | None:
     """Return what becomes of items that the taxonomy lacks; None where it lacks none, being made from them."""
-    if source.startswith("balanced"):
-        return None
-    if job.method.is_noisy:  # to refuse would disclose something
-        return "keep"
     if job.options.unlisted == "name" and (source != "wordnet" or items in WHOLE_QUERIES):
         raise BadInputError(
             f"{option('unlisted', 'name')} is for single words and WordNet: use {option('items', 'nouns')} and {option('taxonomy', 'wordnet')}, or {option('unlisted', 'keep')}"
         )
+    if source.startswith("balanced"):
+        return None
+    if job.method.is_noisy:  # to refuse would disclose something
+        return "keep"
     # Queries that mean nothing known are no mistake of the knowledge base.
     return job.options.unlisted or ("keep" if source == "wordnet" or items == "concepts" else "refuse")
 

@@ -126,7 +126,7 @@ def _site(word: str) -> Entry | None:
     site = parse_site(word, word_table().countries)
     if site is None:
         return None
-    if _is_full_name(site.name) or site.name in word_table().rare_surnames:
+    if _is_full_name(site.name) or _rare_surname(site.name):
         return Entry(
             "site", PERSONAL_SITE, PERSONAL_SITE, "a site with a person's name: published as its kind only"
         )
