@@ -14,7 +14,7 @@ from cli.helpers import call
 SECRETS = [
     "johnsmith", "john.smith", "mary_jones", "smith-jones", "www.johnsmith.com", "jane@example.org",
     "555-1234", "5551234567", "1-800-flowers", "123-45-6789", "4111111111111111", "90210", "sw1a1aa", "7731",
-    "7731elmstreet", "10/12/1974", "vanderheyden", "dragon1977",
+    "7731elmstreet", "10/12/1974", "tregoning", "dragon1977",
 ]  # fmt: skip
 OPEN = {"kmart": "department store", "margaret": "given name of women", "ukiah": "town in california"}
 PEOPLE = 60

@@ -96,7 +96,7 @@ TRAPS = {
     "www.johnsmith.com": ("site", "personal site"),
     "john-smith.org": ("site", "personal site"),
     "5551234.com": ("site", "commercial site"),
-    "vanderheyden": ("rare surname", RARE_NAME),
+    "tregoning": ("rare surname", RARE_NAME),
     "may-day": ("form", "mayday"),
     "contect": None,  # content, context, connect
     "mising": None,  # too short for a repair

@@ -266,24 +266,16 @@ def _may_be_misspelled(word: str) -> bool:
 
 
 def _repaired(words: Sequence[str]) -> dict[str, Entry]:
-    """Return the words, or plurals of words, that one known word and no other is one typing error away from."""
+    """Return the words, or plurals of words, that one known word and no other is one typing error away from; a common noun it must be."""
     near = _spelling().near([*words, *(word.removesuffix("s") for word in words)])
     entries = {}
     for word in words:
         one = word.removesuffix("s")
         found = near.get(word) or (near.get(one) if len(one) >= SHORTEST_MISSPELLED else None)
-        if found is not None and len(found) == 1 and (entry := _repaired_to(found[0])) is not None:
-            entries[word] = entry
+        if found is not None and len(found) == 1 and (aim := found[0]) in word_table().common:
+            why = f"nearest to '{aim}', and to no other word that is known"
+            entries[word] = Entry("misspelling", aim, _label_of(aim), why)
     return entries
-
-
-def _repaired_to(aim: str) -> Entry | None:
-    table = word_table()
-    why = f"nearest to '{aim}', and to no other word that is known"
-    if aim in table.common:
-        return Entry("misspelling", aim, _label_of(aim), why)
-    listed = table.words.get(aim)
-    return Entry("misspelling", aim, listed.parent, why) if listed and listed.kind == "brand" else None
 
 
 @cache
