@@ -65,6 +65,8 @@ def test_an_unknown_word_is_named_and_the_nearest_suggested(refusal, options, na
 @pytest.mark.parametrize(
     ("options", "says"),
     [
+        (["--unlisted", "name", "--items", "queries"], "use --items nouns and --taxonomy wordnet"),
+        (["--unlisted", "name", "--taxonomy", "balanced:5"], "use --items nouns and --taxonomy wordnet"),
         (["--taxonomy", "balanced:1"], "fan-out F from 2 to"),
         (["--taxonomy", "balanced"], "balanced:5"),
         (["--taxonomy", "balanced:x"], "balanced:5"),

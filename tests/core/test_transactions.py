@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.core.activity import Activity
+from incrowd.core.ragged import list_ids
 from incrowd.core.transactions import Transactions, Weeks
 
 bags = st.lists(st.lists(st.sampled_from("abcdé\U0001f600￿"), max_size=6), max_size=12)
@@ -22,6 +25,30 @@ def test_rows_come_back(rows):
     assert [tx.row(i) for i in range(len(tx))] == [dict(Counter(row)) for row in rows]
     assert tx.occurrences == sum(map(len, rows))
     assert tx.empty_rows == sum(not row for row in rows)
+
+
+@given(bags, st.dictionaries(st.sampled_from("abcdé"), st.sampled_from("abxy")))
+def test_renamed_items_of_the_same_text_become_one(rows, names):
+    tx = Transactions.from_rows(rows)
+    tx = replace(tx, places=np.arange(len(tx.items), dtype=np.uint8))
+    texts = pa.array([names.get(item, item) for item in tx.vocabulary.to_pylist()], pa.string())
+    made = tx.renamed(texts, note="renamed")
+    expected = [Counter(names.get(item, item) for item in row) for row in rows]
+    assert [made.row(i) for i in range(len(made))] == [dict(row) for row in expected]
+    assert made.vocabulary.to_pylist() == sorted({item for row in expected for item in row})
+    assert all((np.diff(made.items[a:b]) > 0).all() for a, b in pairwise(made.indptr.tolist()))
+    first = {}
+    for place, (row, item) in enumerate(zip(list_ids(tx.indptr).tolist(), tx.items.tolist(), strict=True)):
+        first.setdefault((row, texts[item].as_py()), place)
+    seen = zip(list_ids(made.indptr).tolist(), made.items.tolist(), made.places.tolist(), strict=True)
+    assert {(row, made.vocabulary[item].as_py()): place for row, item, place in seen} == first
+
+
+def test_meanings_of_queries_are_renamed_with_the_items():
+    tx = Transactions.from_rows([["a", "b"], ["b", "c"]]).with_events()
+    made = tx.renamed(pa.array(["x", "x", "a"]), note="renamed")
+    assert made.vocabulary.to_pylist() == ["a", "x"]
+    assert made.events.concept.tolist() == [1, 1, 0]
 
 
 @given(bags)

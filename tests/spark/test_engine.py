@@ -164,6 +164,16 @@ def test_excite_columns_and_dropped_words_and_sets(tmp_path):
 
 
 @pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("items", ["nouns", "terms"])
+def test_words_that_wordnet_lacks_are_named_as_locally(tmp_path, items):
+    path = tmp_path / "log.tsv"
+    write_log(path, lines=1_500)
+    found, _ = on_both(path, tmp_path, unlisted="name", items=items)
+    assert found["input"]["given_name_words"] > 0
+    assert found["input"]["private_number_words"] > 0
+
+
+@pytest.mark.usefixtures("spark")
 def test_baskets_in_which_invisible_characters_make_no_difference(tmp_path):
     path = tmp_path / "baskets.dat"
     lines = [" ".join(str((i * j) % 17) for j in range(1, 2 + i % 5)) for i in range(500)]

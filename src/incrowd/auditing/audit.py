@@ -170,6 +170,7 @@ def _read_release(directory: Path, map_parts: MapParts | None) -> tuple[Reading 
             directory / "taxonomy.parquet",
             digest.rows_with.keys(),
             name=settings.common.taxonomy,
+            unlisted=settings.common.unlisted,
             texts=settings.texts,
             result=result,
         )

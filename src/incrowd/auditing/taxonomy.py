@@ -25,6 +25,8 @@ from incrowd.taxonomy.kinds import ALL_KINDS
 from incrowd.taxonomy.ladders import ROOT, count_misspelled, way_up, way_up_from_class
 from incrowd.taxonomy.matching import locate
 from incrowd.taxonomy.sources.wordnet import wordnet_tree
+from incrowd.taxonomy.tree import Taxonomy
+from incrowd.taxonomy.words import named_tree, published_as
 
 __all__ = ["PublishedTree", "check_taxonomy", "hidden_in", "write_taxonomy"]
 
@@ -45,6 +47,7 @@ def check_taxonomy(
     said: AbstractSet[Label],
     *,
     name: str,
+    unlisted: str | None = None,
     texts: Texts,
     kinds: Sequence[str] = (),
     result: Audit,
@@ -59,6 +62,9 @@ def check_taxonomy(
         The labels that the records carry.
     name
         The taxonomy that the manifest names: of WordNet every node is held against WordNet.
+    unlisted
+        What became of words that WordNet lacks; with ``name`` every node is held against WordNet and the table of such words. None: not known,
+        so that either tree will do.
     texts
         Which labels need not be nodes.
     kinds
@@ -82,7 +88,7 @@ def check_taxonomy(
         if result.found == before and kinds:
             _check_ladders(tree, kinds, result)
         if result.found == before and name == "wordnet":
-            _check_wordnet(tree, texts, result)
+            _check_wordnet(tree, texts, unlisted, result)
         if result.found == before:
             result.require(
                 wrong=not is_canonical(path, partial(write_taxonomy, table=table)),
@@ -210,9 +216,22 @@ def _check_labels(tree: PublishedTree, result: Audit) -> None:
     )
 
 
-def _check_wordnet(tree: PublishedTree, texts: Texts, result: Audit) -> None:
-    """Check that classes are WordNet's own, below their own parents, with their own leaves, and words below theirs."""
-    static = wordnet_tree()
+def _check_wordnet(tree: PublishedTree, texts: Texts, unlisted: str | None, result: Audit) -> None:
+    """Check that classes are WordNet's own, or the table's, below their own parents, with their own leaves, and words below theirs."""
+    fits = unlisted != "name" and _is_part_of(wordnet_tree(), tree, texts)
+    if not fits and unlisted in ("name", None):
+        fits = _is_part_of(named_tree(), tree, texts) and not _count_private(tree)
+    result.require(wrong=not fits, problem="taxonomy.parquet has a label that WordNet does not have there")
+
+
+def _count_private(tree: PublishedTree) -> int:
+    """Count the words that may be published as their kind only, or as another word."""
+    words = pa.array([text for text, exact in tree.parent if exact and kind_of(text) is None], pa.string())
+    return int(pc.sum(pc.not_equal(published_as(words), words)).as_py() or 0)
+
+
+def _is_part_of(static: Taxonomy, tree: PublishedTree, texts: Texts) -> bool:
+    """Tell whether every label is where a tree has it that does not depend on the data."""
     place = {label: node for node, label in enumerate(static.labels.to_pylist())}
     leaves = (static.last_leaf - static.first_leaf).tolist()
     words = [text for text, exact in tree.parent if exact and kind_of(text) is None]
@@ -233,8 +252,8 @@ def _check_wordnet(tree: PublishedTree, texts: Texts, result: Audit) -> None:
             fits = bool(_MADE.fullmatch(text)) and (above is None or bool(_MADE.fullmatch(above)))
             fits = fits or (texts == "bags" and text.startswith("{"))
         if not fits:
-            result.add_problem("taxonomy.parquet has a label that WordNet does not have there")
-            return
+            return False
+    return True
 
 
 def write_taxonomy(sink: Path | pa.NativeFile, table: pa.Table) -> None:

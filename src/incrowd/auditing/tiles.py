@@ -178,6 +178,7 @@ def _check_release(
         directory / "taxonomy.parquet",
         set(tiles.spelled),
         name=settings.common.taxonomy,
+        unlisted=settings.common.unlisted,
         texts="none",
         kinds=kinds_said(manifest.parameters),
         result=result,

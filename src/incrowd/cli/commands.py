@@ -422,7 +422,7 @@ def _write_loans(rows: int, others: int | None, out: Path, seed: int, *, force: 
     "--find",
     "word",
     metavar="WORD",
-    help="Print the nodes called WORD (or with this id) and those around them.",
+    help="Print the nodes called WORD (or with this id) and those around them; in wordnet also why a word that it lacks is where it is.",
 )
 @json_option
 def taxonomy_show(file: str, word: str | None, as_json: bool) -> None:  # noqa: FBT001

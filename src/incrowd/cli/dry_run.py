@@ -26,7 +26,11 @@ from incrowd.report.visible import visible
 
 __all__ = ["in_words", "look_ahead"]
 
-BECOMES = {"keep": "they would get a branch of their own", "drop": "they would be removed"}
+BECOMES = {
+    "keep": "they would get a branch of their own",
+    "name": "those whose kind is not known would get a branch of their own",
+    "drop": "they would be removed",
+}
 MINUTE = 60
 SECONDS_SHOWN = 90  # above, minutes are
 

@@ -29,6 +29,8 @@ def show_shape(shape: Mapping[str, Any]) -> None:
 def show_places(found: Mapping[str, Any]) -> None:
     """Show where a word is in a taxonomy: each node with its way from the root and the nodes around it."""
     console = plain_console()
+    if found.get("why"):
+        console.print(Text(visible(found["why"])))
     for node in found["found"]:
         number = f" (id {node['id']})" if node["id"] else ""
         console.print(Text(visible(node["label"] + number), style="bold"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from incrowd.core.ragged import filtered_starts, list_ids, take_lists
+from incrowd.core.ragged import filtered_starts, list_ids, starts_of, take_lists
 from incrowd.core.types import Bools, Ints32, Ints64
 
 __all__ = ["QueryEvents"]
@@ -85,3 +85,10 @@ class QueryEvents:
             concept_start=filtered_starts(self.concept_start, keep),
             concept=renumbered[self.concept[keep]].astype(np.int32),
         )
+
+    def with_items(self, of_item: Ints32) -> QueryEvents:
+        """Return the events with other items as meanings: `of_item` has the new one of each; a query means each once."""
+        query, meaning = list_ids(self.concept_start), of_item[self.concept]
+        pairs = np.unique(np.stack([query, meaning]), axis=1)
+        numbers = np.bincount(pairs[0], minlength=len(self.texts))
+        return replace(self, concept_start=starts_of(numbers), concept=pairs[1].astype(np.int32))

@@ -179,7 +179,7 @@ class Common(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     taxonomy: Annotated[str, msgspec.Meta(pattern=_TAXONOMY)]
     items: Literal["nouns", "terms", "queries", "concepts", "raw"] | None = None
     sets: bool | None = None
-    unlisted: Literal["keep", "drop", "refuse"] | None = None
+    unlisted: Literal["keep", "name", "drop", "refuse"] | None = None
     kinds: Annotated[str, msgspec.Meta(pattern=_KINDS)] | None = None
     follows: Annotated[int, msgspec.Meta(ge=2)] | None = None
     never: bool = False

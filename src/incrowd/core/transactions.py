@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from incrowd.core.activity import Activity
 from incrowd.core.claims import plural_of
@@ -223,6 +224,30 @@ class Transactions:
             vocabulary=self.vocabulary.filter(pa.array(~unwanted)),
             account=(*self.account, note),
             events=None if self.events is None else self.events.without_items(unwanted),
+        )
+
+    def renamed(self, texts: pa.Array, *, note: str) -> Transactions:
+        """Return the rows with other texts in place of the items; items that get the same text become one, and their counts are added up.
+
+        Of several places in a query the earliest is kept.
+        """
+        vocabulary = pa.array(sorted(set(texts.to_pylist())), pa.string())
+        of_item = np.array(pc.index_in(texts, value_set=vocabulary), dtype=np.int32)
+        keys = list_ids(self.indptr) * len(vocabulary) + of_item[self.items]
+        entry, place = np.unique(keys, return_inverse=True)
+        row, item = np.divmod(entry, max(len(vocabulary), 1))
+        places = None
+        if self.places is not None:
+            places = np.full(len(entry), np.iinfo(self.places.dtype).max, dtype=self.places.dtype)
+            np.minimum.at(places, place, self.places)
+        return self._with(
+            indptr=starts_of(np.bincount(row, minlength=len(self))),
+            items=item.astype(np.int32),
+            counts=np.bincount(place, weights=self.counts, minlength=len(entry)).astype(np.int32),
+            places=places,
+            vocabulary=vocabulary,
+            account=(*self.account, note),
+            events=None if self.events is None else self.events.with_items(of_item),
         )
 
     def only_rows(self, kept: Bools) -> Transactions:

@@ -1,1 +1,1 @@
-"""Data that ships with incrowd: the WordNet table (see ``scripts/make_wordnet.py``) and its licence."""
+"""Data that ships with incrowd: WordNet (``scripts/make_wordnet.py``), words that it lacks (``scripts/make_words.py``), and their licences."""

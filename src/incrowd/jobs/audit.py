@@ -261,6 +261,7 @@ def _read_again(
             places=isinstance(manifest, TileManifest),
             kinds=kinds,
             never=given.never,
+            named=made.unlisted == "name",
             window=window,
         )
         events = None if window is None else _events_of(log, window)

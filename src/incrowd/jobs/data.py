@@ -24,6 +24,7 @@ from incrowd.jobs.spec import IN_MEMORY, Job
 from incrowd.kernels.jit import is_compiled, note_compiled
 from incrowd.logs import Log, Unit, read_parts, rejects
 from incrowd.logs.input import Input
+from incrowd.logs.items import WHOLE_QUERIES
 from incrowd.metrics.patterns import Pattern, measure_patterns
 from incrowd.taxonomy import Attached, Taxonomy, Unlisted, attach, open_taxonomy
 from incrowd.taxonomy.check import taxonomy_named
@@ -44,6 +45,7 @@ __all__ = [
     "place_input",
     "place_rows",
     "rejects_named",
+    "taxonomy_for",
     "unlisted_by",
     "write_rejects",
 ]
@@ -89,6 +91,7 @@ def build_rows(
         places=job.method.uses_places,
         kinds=job.kinds,
         never=job.never,
+        named=unlisted_by(job, items, tree.name if tree else taxonomy_for(job, items)) == "name",
         window=job.taken and job.taken.window,
         progress=clock.listener.reading,
     )
@@ -193,6 +196,10 @@ def knowledge_for(job: Job, items: str) -> Taxonomy | None:
 
 def unlisted_by(job: Job, items: str, source: str) -> Unlisted | None:
     """Return what becomes of items that the taxonomy lacks; None where it lacks none, being made from them."""
+    if job.options.unlisted == "name" and (source != "wordnet" or items in WHOLE_QUERIES):
+        raise BadInputError(
+            f"{option('unlisted', 'name')} is for single words and WordNet: use {option('items', 'nouns')} and {option('taxonomy', 'wordnet')}, or {option('unlisted', 'keep')}"
+        )
     if source.startswith("balanced"):
         return None
     if job.method.is_noisy:  # to refuse would disclose something

@@ -80,7 +80,7 @@ def anonymize(
     seed
         The same seed gives the same bytes. Without it 0, but for mosaic a secret one, which ``release.parameters`` has.
     unlisted
-        What to do with items that the taxonomy lacks: ``"keep"`` (the default for WordNet; always with differential privacy), ``"drop"`` or ``"refuse"``.
+        What to do with items that the taxonomy lacks: ``"keep"`` (the default for WordNet; always with differential privacy), ``"name"`` (with WordNet: a parent that tells their kind), ``"drop"`` or ``"refuse"``.
     distinct
         What k counts where one person may have several rows: ``"people"`` (the default then) or ``"records"``.
     previous

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from incrowd.core.claims import plural_of
 from incrowd.errors import BadInputError, option
 from incrowd.logs.formats.encoding import UTF8
-from incrowd.logs.items import WORD_ITEMS, choose_items
+from incrowd.logs.items import WORD_ITEMS, choose_items, key_of_kind
+from incrowd.taxonomy.words import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +29,7 @@ _KINDS = {
     "stop": "Stop words, left out",
     "term": "Words kept as they are",
     "typed": "Items of other kinds",
-}
+} | {key_of_kind(kind): f"Words that WordNet lacks, {several}" for kind, several in KINDS.items()}
 _NEVER = "Texts with a word of the list that is never published, left out"
 _CONCEPTS = {"listed": "Queries and what they mean", "unlisted": "Queries in which no concept was found"}
 

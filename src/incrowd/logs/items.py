@@ -19,9 +19,11 @@ from incrowd.errors import BadInputError, nearest
 from incrowd.logs.kinds import lookup_with_kinds
 from incrowd.logs.tokens import LAST_PLACE, one_word_each
 from incrowd.taxonomy.sources.wordnet import wordnet_tree
+from incrowd.taxonomy.words import KINDS
 from incrowd.text.concepts import Knowledge, find_concepts
 from incrowd.text.words import (
     LISTED,
+    NAMED,
     NEVER,
     OTHER,
     STOP,
@@ -29,6 +31,7 @@ from incrowd.text.words import (
     TYPED,
     UNLISTED,
     Nouns,
+    find_named,
     find_nouns,
     find_terms,
     normalise,
@@ -51,11 +54,17 @@ __all__ = [
     "choose_items",
     "compress",
     "count_kinds",
+    "key_of_kind",
     "look_up_words",
     "lookup_of",
     "named_by_kind",
     "words_of",
 ]
+
+
+def key_of_kind(kind: str) -> str:
+    """Return the name of a kind of words that WordNet lacks as a summary has it: ``given_name``."""
+    return kind.replace(" ", "_").replace("-", "_")
 
 
 Lookup = Callable[[pa.StringArray], pa.Table]
@@ -71,7 +80,7 @@ _KINDS = {
     TERM: "term",
     TYPED: "typed",
     NEVER: "never",
-}
+} | {NAMED + number: key_of_kind(kind) for number, kind in enumerate(KINDS)}
 
 _EACH_TEXT_ITSELF = f"""
     CREATE OR REPLACE TABLE meanings AS SELECT DISTINCT text, text AS name, {TERM} AS kind FROM words
@@ -129,16 +138,26 @@ def words_of(queries: pa.StringArray, items: str) -> pa.ListArray:
 
 
 def lookup_of(
-    items: str, tree: Taxonomy | None = None, never: NeverList | None = None, *, has_kinds: bool = False
+    items: str,
+    tree: Taxonomy | None = None,
+    never: NeverList | None = None,
+    *,
+    has_kinds: bool = False,
+    named: bool = False,
 ) -> Lookup | None:
     """Return the function that maps distinct texts to items; None where each text is an item unchanged.
 
     It gives rows of text, name (null where the text is left out) and kind. Concepts are looked for in a tree that is not
     fitted to any data, WordNet if none is given: a query that means several has a row for each, and one that means none
-    stands for itself. With `has_kinds`, texts may be items of further kinds. What holds a word of `never`, as a text or as an
+    stands for itself. With `has_kinds`, texts may be items of further kinds. With `named`, words that
+    WordNet lacks are what :mod:`incrowd.taxonomy.words` publishes in their place. What holds a word of `never`, as a text or as an
     item, is left out.
     """
-    lookup: Lookup | None = partial(_nouns_of, find=_FINDERS[items]) if items in _FINDERS else None
+    lookup: Lookup | None = None
+    if items in _FINDERS:
+        lookup = partial(_nouns_of, find=partial(_FINDERS[items], named=named))
+    elif named and items == "raw":
+        lookup = partial(_nouns_of, find=find_named)
     if items == "concepts":
         lookup = partial(_concepts_of, knowledge=Knowledge.of(tree or wordnet_tree()))
     lookup = lookup_with_kinds(lookup or _itself) if has_kinds else lookup

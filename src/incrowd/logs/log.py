@@ -112,6 +112,7 @@ class Log(Input):
         places: bool = False,
         kinds: str | Sequence[str] = (),
         never: NeverList | None = None,
+        named: bool = False,
         window: Window | None = None,
         progress: Progress | None = None,
     ) -> Transactions:
@@ -130,6 +131,8 @@ class Log(Input):
             Whether to keep every query event too, which takes memory; whether to note where in a query each word of a row stands first.
         kinds, never
             Further kinds of items that a row shall have, as ``"url,week,place"``; and words that are left out, with every query that holds one.
+        named
+            Whether words that WordNet lacks become what is published in their place (``unlisted="name"``; see docs/words.md).
         window, progress
             Take only its events (days of activity count everything before its end); and what is called with (steps done, steps in all).
 
@@ -150,7 +153,7 @@ class Log(Input):
             self._make_units(wanted, window)
             # Finding the words and counting them take about as long.
             counts["queries"] = self._fill_tokens(wanted, chosen, more, report, places=places)
-        look_up_words(self.store, lookup_of(chosen, knowledge, never, has_kinds=bool(more)))
+        look_up_words(self.store, lookup_of(chosen, knowledge, never, has_kinds=bool(more), named=named))
         counts |= count_kinds(self.store)
         half = partial(_second_half, report)
         rows = compress(self.store, by_part=wanted.is_part, places=places, progress=half)

@@ -16,7 +16,14 @@ from incrowd.core.memory import Sizes, check_memory, parse_memory
 from incrowd.errors import BadInputError
 from incrowd.jobs.anonymize import counted_by
 from incrowd.jobs.clock import Clock, ProgressListener
-from incrowd.jobs.data import attach_items, check_left, knowledge_for, rejects_named
+from incrowd.jobs.data import (
+    attach_items,
+    check_left,
+    knowledge_for,
+    rejects_named,
+    taxonomy_for,
+    unlisted_by,
+)
 from incrowd.jobs.run import Made, Outcome, anonymized, choices, load_all, run_on
 from incrowd.jobs.series import in_series
 from incrowd.jobs.spec import Job, Options, method_for, read_job, settled
@@ -219,6 +226,7 @@ def _placed(job: Job, work: Work, clock: Clock, reading: Reading) -> Placed:
         places=job.method.uses_places,
         kinds=job.kinds,
         never=job.never,
+        named=unlisted_by(job, items, taxonomy_for(job, items)) == "name",
         by_day=job.options.certificate,
         window=job.taken and job.taken.window,
     )

@@ -129,6 +129,7 @@ def gather(
     places: bool = False,
     kinds: Sequence[str] = (),
     never: NeverList | None = None,
+    named: bool = False,
     by_day: bool = False,
     window: TimeWindow | None = None,
 ) -> Gathered:
@@ -155,12 +156,12 @@ def gather(
         words = queries.mapInArrow(partial(_words, items=items), "key string, text string, place int")
         words = words.union(typed_words(taken, events, kinds, reading.roles)) if kinds else words
     pairs = work.settle(words.groupBy("key", "text").agg(f.count("*").alias("times"), *first), "pairs")
-    lookup = lookup_of(items, knowledge, never, has_kinds=bool(kinds))
+    lookup = lookup_of(items, knowledge, never, has_kinds=bool(kinds), named=named)
     meanings = work.settle(_meanings(work, pairs, lookup), "meanings")
     counts |= _count_kinds(meanings)
-    named = pairs.join(meanings.select("text", "name").where(f.col("name").isNotNull()), "text")
+    joined = pairs.join(meanings.select("text", "name").where(f.col("name").isNotNull()), "text")
     times = f.sum("times") if bags else f.lit(1)
-    bag = work.settle(named.groupBy("key", "name").agg(times.cast("int").alias("times"), *first), "bags")
+    bag = work.settle(joined.groupBy("key", "name").agg(times.cast("int").alias("times"), *first), "bags")
     vocabulary = _vocabulary(meanings)
     for step in ("queries", "pairs", "meanings"):
         work.forget(step)

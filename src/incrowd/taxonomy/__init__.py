@@ -29,7 +29,7 @@ __all__ = [
 
 
 def wordnet(transactions: Transactions | None = None) -> Taxonomy:
-    """Return WordNet's noun tree, fitted to the items of `transactions` where they are given."""
+    """Return WordNet's noun tree, fitted to the items of `transactions` where they are given; those it lacks have a branch of their own."""
     tree = wordnet_tree()
     return tree if transactions is None else attach(transactions, tree, unlisted="keep").taxonomy
 

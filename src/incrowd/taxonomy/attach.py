@@ -15,10 +15,11 @@ from incrowd.errors import BadInputError, check_choice, option
 from incrowd.taxonomy.matching import locate, own_names
 from incrowd.taxonomy.sources.balanced import balanced_tree, unused_label
 from incrowd.taxonomy.tree import Taxonomy, positions
+from incrowd.taxonomy.words import named_tree, published_as
 
 __all__ = ["UNLISTED_FAN_OUT", "Attached", "Unlisted", "attach"]
 
-Unlisted = Literal["keep", "drop", "refuse"]
+Unlisted = Literal["keep", "name", "drop", "refuse"]
 UNLISTED_FAN_OUT = 5
 SAME_CONCEPT, ONE_STEP, UNRELATED = 0, 1, 10_000  # lengths of edges, in the sense of term distances
 
@@ -49,12 +50,17 @@ def attach(transactions: Transactions, tree: Taxonomy, *, unlisted: Unlisted = "
     specific" and has the node's own label. An item that is found by anything but its label (an id, a name, a synonym, its
     letters in another case) gets a leaf below its node, with the item's own text: what is published is always the item as it
     is in the data. Items that the tree lacks are put under an ``unlisted`` branch, in alphabetical groups (``keep``),
-    removed (``drop``), or refused with an error (``refuse``).
+    removed (``drop``), or refused with an error (``refuse``). With WordNet they can be given the parents that
+    :mod:`incrowd.taxonomy.words` knows (``name``): those that mean the same become one item, those that may be published as their kind only
+    become their kind, and what is left is kept as with ``keep``.
     """
     check_choice("unlisted", unlisted, get_args(Unlisted))
     items = transactions.vocabulary
     if tree.items is not None and tree.items.equals(items):
         return Attached(transactions, tree, len(items), 0)
+    if unlisted == "name":
+        transactions, tree = _named(transactions, tree)
+        items = transactions.vocabulary
     node, in_other_case = locate(tree, items)
     lacking = node < 0
     missing, other_case = int(lacking.sum()), int(in_other_case.sum())
@@ -69,6 +75,21 @@ def attach(transactions: Transactions, tree: Taxonomy, *, unlisted: Unlisted = "
         node = node[~lacking]
     attached = _place(tree, transactions.vocabulary, node)
     return Attached(transactions, attached, len(items) - missing, missing, other_case)
+
+
+def _named(transactions: Transactions, tree: Taxonomy) -> tuple[Transactions, Taxonomy]:
+    """Return data in which words that WordNet lacks are what is published in their place, and WordNet's tree with their parents."""
+    if tree.name != "wordnet" or tree.items is not None:
+        raise BadInputError(
+            f"{option('unlisted', 'name')} knows words by WordNet's nouns: use {option('taxonomy', 'wordnet')}, or {option('unlisted', 'keep')}"
+        )
+    items = transactions.vocabulary
+    texts = published_as(items)
+    changed = int(pc.sum(pc.not_equal(texts, items)).as_py() or 0)
+    if changed:
+        note = f"Merged {changed:,} distinct items with what is published in their place ({option('unlisted', 'name')})."
+        transactions = transactions.renamed(texts, note=note)
+    return transactions, named_tree()
 
 
 def _what_is_lacking(tree: Taxonomy, lacking: pa.Array, items: int) -> str:

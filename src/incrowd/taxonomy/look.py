@@ -10,9 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.types import Bools, Ints32
-from incrowd.errors import BadInputError
+from incrowd.errors import BadInputError, option
 from incrowd.taxonomy.matching import CategoryFinder, locate, own_names
+from incrowd.taxonomy.sources.wordnet import lexicon
 from incrowd.taxonomy.tree import Taxonomy
+from incrowd.taxonomy.words import Entry, name_words, named_tree
 
 __all__ = ["look_up"]
 
@@ -26,11 +28,14 @@ def look_up(tree: Taxonomy, word: str) -> dict[str, Any]:
     """Return the nodes that a word names, in any case, each with its way to the root, its siblings and its children.
 
     A word names a node by its id, its path, its name, or as an item of the data would. Lists are cut to a few, with the number
-    of all beside them. If there is no such node, the error names what is alike.
+    of all beside them. If there is no such node, the error names what is alike. In WordNet's tree there are also the words that it lacks
+    and the nodes that tell their kinds, and it is said why a word is where it is.
     """
     word = " ".join(word.split())
+    is_wordnet = tree.name == "wordnet" and tree.items is None
+    tree, entry = (named_tree(), _entry(word)) if is_wordnet else (tree, None)
     names = own_names(tree)
-    nodes = _nodes_called(tree, names, word)
+    nodes = _nodes_called(tree, names, word if entry is None else entry.item)
     alike = _alike(names, word)
     if not len(nodes):
         hint = ", ".join(f"'{name}'" for name in alike)
@@ -38,13 +43,30 @@ def look_up(tree: Taxonomy, word: str) -> dict[str, Any]:
             f"taxonomy {tree.name} has no node called '{word:.80}'" + (f"; there are {hint}" if hint else "")
         )
     shown = nodes[:MOST_NODES].tolist()
+    why = {"why": _why(word, entry)} if is_wordnet else {}
     return {
         "taxonomy": tree.name,
         "word": word,
         "found": [_surroundings(tree, names, node) for node in shown],
         "found_in_all": len(nodes),
         "alike": alike,
+        **why,
     }
+
+
+def _entry(word: str) -> Entry | None:
+    """Return what a word is that WordNet lacks."""
+    (entry,) = name_words([word.lower()])
+    return entry
+
+
+def _why(word: str, entry: Entry | None) -> str:
+    """Say in words how a word was found in WordNet, or among the words that it lacks."""
+    if entry is not None:
+        where = f"below '{entry.parent}'" if entry.item != entry.parent else "a node's own name"
+        return f"WordNet lacks it. With {option('unlisted', 'name')} it is {entry.why}; published as '{entry.item}', {where}."
+    lemma = lexicon().lemma_of(word.lower())
+    return "It is the name of a node." if lemma is None else f"The first sense of WordNet's noun '{lemma}'."
 
 
 def _nodes_called(tree: Taxonomy, names: pa.StringArray, word: str) -> Ints32:

@@ -15,9 +15,11 @@ import pyarrow.compute as pc
 from incrowd.core.clean import bytes_of, rows_with
 from incrowd.core.types import Bools
 from incrowd.taxonomy.sources.wordnet import lexicon
+from incrowd.taxonomy.words import KINDS, name_words
 
 __all__ = [
     "LISTED",
+    "NAMED",
     "NEVER",
     "OTHER",
     "STOP",
@@ -26,6 +28,7 @@ __all__ = [
     "TYPED",
     "UNLISTED",
     "Nouns",
+    "find_named",
     "find_nouns",
     "find_terms",
     "normalise",
@@ -40,6 +43,7 @@ STOP = 3  # a function word
 TERM = 4  # any other word, where WordNet is not used
 TYPED = 5  # no word: an item of another kind
 NEVER = 6  # on the publisher's list of words that are never published
+NAMED = 10  # and above: unknown to WordNet, and of a kind of incrowd.taxonomy.words, in their order
 
 # WordNet lists many of these as nouns ("he" is helium, "in" is Indiana), so they are removed before the look-up.
 # Left in on purpose, because people search for them as nouns: may, mine, past, round, still, us, well, will.
@@ -112,18 +116,19 @@ class Nouns:
     item
         The item of each word; null for a word that is left out.
     kind
-        What each word was found to be: `LISTED`, `UNLISTED`, `OTHER`, `STOP` or `TERM`.
+        What each word was found to be: `LISTED`, `UNLISTED`, `OTHER`, `STOP`, `TERM`, or `NAMED` and the number of a kind.
     """
 
     item: pa.StringArray
     kind: npt.NDArray[np.int8]
 
 
-def find_nouns(words: pa.StringArray) -> Nouns:
+def find_nouns(words: pa.StringArray, *, named: bool = False) -> Nouns:
     """Find the noun that each (distinct, normalised, not null) word stands for.
 
     The item is the lemma of a noun that WordNet lists, or the word itself if WordNet does not know it at all
-    (most likely a name). Stop words and words that are only verbs, adjectives or adverbs have no item.
+    (most likely a name). Stop words and words that are only verbs, adjectives or adverbs have no item. With `named`, a word that
+    WordNet does not know is what :mod:`incrowd.taxonomy.words` publishes in its place, and of the kind that it has there.
     """
     known = lexicon()
     lemma = known.lemmas_of(words)
@@ -134,13 +139,33 @@ def find_nouns(words: pa.StringArray) -> Nouns:
     ).astype(np.int8)
     lemmas = known.lemmas.take(pa.array(lemma, mask=kind != LISTED))
     unlisted = pc.if_else(pa.array(kind == UNLISTED), words, None)
-    return Nouns(pc.coalesce(lemmas, unlisted), kind)
+    found = Nouns(pc.coalesce(lemmas, unlisted), kind)
+    return _with_names(found, UNLISTED) if named else found
 
 
-def find_terms(words: pa.StringArray) -> Nouns:
-    """Take each (distinct, normalised, not null) word as it is, without the stop words."""
+def find_terms(words: pa.StringArray, *, named: bool = False) -> Nouns:
+    """Take each (distinct, normalised, not null) word as it is, without the stop words; `named` as for :func:`find_nouns`."""
     stop = _are_stop_words(words)
-    return Nouns(pc.if_else(pa.array(stop), None, words), np.where(stop, STOP, TERM).astype(np.int8))
+    found = Nouns(pc.if_else(pa.array(stop), None, words), np.where(stop, STOP, TERM).astype(np.int8))
+    return _with_names(found, TERM) if named else found
+
+
+def find_named(words: pa.StringArray) -> Nouns:
+    """Take each text as it is, but for words that WordNet lacks: what is published in their place, as for :func:`find_nouns`."""
+    return _with_names(Nouns(words, np.full(len(words), TERM, dtype=np.int8)), TERM)
+
+
+def _with_names(found: Nouns, unnamed: int) -> Nouns:
+    """Return the items with those of one kind replaced by what is published in their place, where that is known."""
+    place = np.flatnonzero(found.kind == unnamed)
+    texts, kind = found.item.to_pylist(), found.kind.copy()
+    code = {name: NAMED + number for number, name in enumerate(KINDS)}
+    lowered = [texts[one].lower() for one in place.tolist()]
+    for one, word, entry in zip(place.tolist(), lowered, name_words(lowered), strict=True):
+        if entry is not None:
+            kind[one] = code[entry.kind]
+            texts[one] = texts[one] if entry.item == word else entry.item
+    return Nouns(pa.array(texts, pa.string()), kind)
 
 
 def _are_stop_words(words: pa.StringArray) -> Bools:

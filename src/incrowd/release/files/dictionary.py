@@ -83,7 +83,7 @@ PARAMETERS: Mapping[str, str] = {
     "taxonomy": "The tree of classes over the items: wordnet, balanced (groups made from the data), or a file.",
     "items": "What an item is: nouns, terms (words), queries (whole), concepts, or raw items of baskets.",
     "sets": "Whether an item counts once in a unit, however often it is there.",
-    "unlisted": "What became of items that the taxonomy lacks: kept in a branch of their own, dropped, or refused.",
+    "unlisted": "What became of items that the taxonomy lacks: kept in a branch of their own, given parents that tell their kinds (name), dropped, or refused.",
     "never": "Words of a list that the publisher keeps were left out before anything was counted; which is not said.",
     "first_day": "The first day (UTC) on which at least k people were active; the log may begin earlier.",
     "last_day": "The last day (UTC) on which at least k people were active; the log may end later.",

@@ -222,7 +222,12 @@ def account_of(settings: Settings, claim: Claim, counts: PublishedCounts) -> lis
         steps.append(f"Read the input into one record for each {claim.unit}: {common.items}, {copies}.")
     dropped = " Items that it does not list were removed." if common.unlisted == "drop" else ""
     made = " Items that it does not list are in a branch of their own." if common.unlisted == "keep" else ""
-    steps.append(f"Placed the items on the taxonomy {common.taxonomy}.{dropped}{made}")
+    named = (
+        " Words that it does not list are below the nodes that tell their kinds."
+        if common.unlisted == "name"
+        else ""
+    )
+    steps.append(f"Placed the items on the taxonomy {common.taxonomy}.{dropped}{made}{named}")
     shared = f"{counts.groups:,} distinct ones, each shared by at least {counts.k_min:,}"
     steps.append(f"Grouped the records by method {method}: {counts.records_out:,} are published, {shared}.")
     steps.append(f"Records with nothing to publish, withheld: {spelled(counts.withheld)}.")

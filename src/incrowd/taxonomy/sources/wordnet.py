@@ -90,6 +90,19 @@ class Lexicon:
         position = self._position.get(lemma)
         return None if position is None else int(self.lemma_node[position])
 
+    def lemma_of(self, word: str) -> str | None:
+        """Return the noun lemma of one word, as `lemmas_of` does for many; None where there is none."""
+        if word in self._position:
+            return word
+        if word in self._irregular:
+            return self._irregular[word]
+        if len(word) < SHORTEST_INFLECTED_NOUN or word.endswith("ss"):
+            return None
+        bases = (
+            word.removesuffix(ending) + instead for ending, instead in NOUN_RULES if word.endswith(ending)
+        )
+        return next((base for base in bases if base in self._position), None)
+
     def lemmas_of(self, words: pa.Array) -> Ints32:
         """Return each word's noun lemma as a position in `lemmas`; -1 where there is none (or the word is null)."""
         irregular = _positions(words, self.exceptions)
@@ -117,6 +130,11 @@ class Lexicon:
     @cached_property
     def _position(self) -> dict[str, int]:
         return {lemma: i for i, lemma in enumerate(self.lemmas.to_pylist())}
+
+    @cached_property
+    def _irregular(self) -> dict[str, str]:
+        lemmas = self.lemmas.take(pa.array(self.exception_lemma)).to_pylist()
+        return dict(zip(self.exceptions.to_pylist(), lemmas, strict=True))
 
 
 @cache

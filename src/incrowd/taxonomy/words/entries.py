@@ -1,0 +1,309 @@
+"""What a word is that WordNet's nouns lack: its kind, what is published in its place, and the node that it hangs under.
+
+The kinds are tried in one order, and the first that fits is taken: e-mail address, site, number, full name, form of a noun of WordNet, word derived
+from one, then the table's function words, brands, given names, towns and frequent surnames, rare surname, compound, misspelling, shape.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from incrowd.taxonomy.sources.wordnet import VERB_RULES, lexicon
+from incrowd.taxonomy.words.numbers import parse_number
+from incrowd.taxonomy.words.sites import parse_site
+from incrowd.taxonomy.words.spelling import Spelling
+from incrowd.taxonomy.words.table import word_table
+
+__all__ = ["KINDS", "Entry", "name_words", "published_as"]
+
+# What words of each kind are called together.
+KINDS = {
+    "e-mail address": "e-mail addresses (published as their kind only)",
+    "site": "sites",
+    "year": "years",
+    "price": "prices",
+    "number": "numbers",
+    "code": "codes of letters and digits",
+    "private number": "telephone-, postal- and identity-like numbers and dates (published as their kind only)",
+    "full name": "full names (published as their kind only)",
+    "form": "forms of other words",
+    "derived": "verbs and adjectives with a noun",
+    "function word": "function words",
+    "brand": "brands",
+    "given name": "given names",
+    "place": "towns",
+    "surname": "frequent surnames",
+    "rare surname": "rare surnames (published as their kind only)",
+    "compound": "compounds of two words",
+    "misspelling": "misspellings",
+    "shape": "initials, symbols and other scripts",
+}
+FULL_NAME, RARE_NAME, EMAIL, PERSONAL_SITE = "full name", "rare name", "e-mail address", "personal site"
+SHORTEST_PART = 4  # of a compound
+SHORTEST_MISSPELLED = 7
+SHORTEST_PLURAL = 5
+MOST_INITIALS = 3
+MOST_DIGITS = 4  # in the name of a site that is published
+SHORTEST_NAME, SHORTEST_FULL_NAME = 3, 7  # of names that are written as one word
+SHORTEST_RARE_SURNAME = 4  # shorter ones are initials rather
+DOTTED = frozenset(["us", "usa", "uk", "tv", "dc"])  # as u.s.; other short ones mean many things
+_EMAIL = re.compile(r"(?:mailto:)?[^@\s]+@[^@\s]+")
+_WORD = re.compile("[a-z]+")
+_INITIALS = re.compile(r"[a-z](?:[.&]?[a-z]){0,2}")
+_SEPARATORS = re.compile("[._-]+")
+_SCRIPTS = {
+    "ARABIC": "arabic word", "CJK": "chinese or japanese word", "HIRAGANA": "chinese or japanese word",
+    "KATAKANA": "chinese or japanese word", "CYRILLIC": "cyrillic word", "DEVANAGARI": "devanagari word",
+    "GREEK": "greek word", "HANGUL": "hangul word", "HEBREW": "hebrew word", "THAI": "thai word",
+}  # fmt: skip
+_NAMES = frozenset(["brand", "given name", "place", "surname"])  # kinds that have plurals
+
+
+class Entry(NamedTuple):
+    """What a word is.
+
+    ``kind`` is one of `KINDS`. ``item`` is what is published in the word's place: the word itself, the word that it is a form or a
+    misspelling of, or the label of a node, where nothing but its kind may be published. ``parent`` is the label of the node that
+    the item hangs under (or is). ``why`` says in words how that was found.
+    """
+
+    kind: str
+    item: str
+    parent: str
+    why: str
+
+
+def name_words(words: Sequence[str]) -> list[Entry | None]:
+    """Return what each word is; None for nouns of WordNet, texts of several words, and words of which nothing is known.
+
+    Words are in small letters. Those that are no nouns, names or numbers are compared with all known words at once.
+    """
+    found = [_name(word) for word in words]
+    lost = [
+        word for word, entry in zip(words, found, strict=True) if entry is None and _may_be_misspelled(word)
+    ]
+    repaired = _repaired(lost) if lost else {}
+    return [entry or repaired.get(word) or _shape(word) for word, entry in zip(words, found, strict=True)]
+
+
+def published_as(items: pa.Array) -> pa.Array:
+    """Return what is published in each item's place where WordNet lacks it: mostly the item itself, whatever the case of its letters."""
+    lowered = pc.utf8_lower(items)
+    lacking = np.flatnonzero((lexicon().nodes_of(items) < 0) & (lexicon().nodes_of(lowered) < 0))
+    texts = items.to_pylist()
+    small = lowered.take(pa.array(lacking)).to_pylist()
+    for place, word, entry in zip(lacking.tolist(), small, name_words(small), strict=True):
+        if entry is not None and entry.item != word:
+            texts[place] = entry.item
+    return pa.array(texts, pa.string())
+
+
+def _name(word: str) -> Entry | None:
+    """Return what a word is by all rules but those of misspelling and shape."""
+    if not word or " " in word or lexicon().lemma_of(word) is not None:
+        return None
+    return next((entry for rule in _RULES if (entry := rule(word)) is not None), None)
+
+
+def _email(word: str) -> Entry | None:
+    return (
+        Entry(EMAIL, EMAIL, EMAIL, "an e-mail address: published as its kind only")
+        if _EMAIL.fullmatch(word)
+        else None
+    )
+
+
+def _site(word: str) -> Entry | None:
+    """Return a site; that of a person, or with a number in its name, is published as its kind only."""
+    site = parse_site(word, word_table().countries)
+    if site is None:
+        return None
+    if _is_full_name(site.name) or _rare_surname(site.name):
+        return Entry(
+            "site", PERSONAL_SITE, PERSONAL_SITE, "a site with a person's name: published as its kind only"
+        )
+    if sum(c.isdigit() for c in site.name) > MOST_DIGITS:
+        return Entry(
+            "site", site.parent, site.parent, "a site with a number in its name: published as its kind only"
+        )
+    return Entry("site", site.site, site.parent, "the address of a site")
+
+
+def _number(word: str) -> Entry | None:
+    number = parse_number(word)
+    return None if number is None else Entry(*number)
+
+
+def _full_name(word: str) -> Entry | None:
+    """Return a given name and a surname in one word, with or without something between them."""
+    if not _is_full_name(word):
+        return None
+    return Entry(FULL_NAME, FULL_NAME, FULL_NAME, "a person's names in one word: published as its kind only")
+
+
+def _is_full_name(word: str) -> bool:
+    """Tell whether a word is a given name and a surname, or two surnames with a hyphen; one that is known otherwise is not."""
+    table, parts = word_table(), _SEPARATORS.split(word)
+    squeezed = "".join(parts)
+    if squeezed in table.words or lexicon().lemma_of(squeezed) is not None:
+        return False
+    if len(parts) > 1:
+        named = parts[0] in table.given_names or (
+            _is_surname(parts[0], rare=True) and not table.common.issuperset(parts)
+        )
+        return named and _is_surname(parts[-1], rare=True)
+    if len(word) < SHORTEST_FULL_NAME:
+        return False
+    ends = range(SHORTEST_NAME, len(word) - SHORTEST_NAME + 1)
+    return any(word[:end] in table.given_names and _is_surname(word[end:], rare=False) for end in ends)
+
+
+def _is_surname(word: str, *, rare: bool) -> bool:
+    return word in word_table().surnames or (rare and word in word_table().rare_surnames)
+
+
+def _form(word: str) -> Entry | None:
+    """Return the possessive of a word, or a noun of WordNet that is written with other signs between its letters."""
+    squeezed = _squeezed(word)
+    base = word.removesuffix("'s")
+    if base != word and squeezed not in word_table().words:
+        if (lemma := lexicon().lemma_of(base)) is not None:
+            return Entry("form", lemma, _label_of(lemma), f"the possessive of the noun '{lemma}'")
+        entry = _name(base)
+        return entry and entry._replace(kind="form", why=f"a possessive; {entry.why}")
+    for form in (squeezed, _SEPARATORS.sub(" ", word)):
+        too_short = len(form) <= MOST_INITIALS and form not in DOTTED
+        if form != word and not too_short and (lemma := lexicon().lemma_of(form)) is not None:
+            return Entry("form", lemma, _label_of(lemma), f"the noun '{lemma}' written in another way")
+    return None
+
+
+def _squeezed(word: str) -> str:
+    """Return a word without accents and the signs between its letters."""
+    letters = unicodedata.normalize("NFKD", word)
+    return "".join(c for c in letters if not unicodedata.combining(c) and c not in "'’`._-")  # noqa: RUF001
+
+
+def _label_of(lemma: str) -> str:
+    known = lexicon()
+    node = known.node(lemma)
+    assert node is not None  # noqa: S101 - it is a lemma
+    return str(known.labels[node].as_py())
+
+
+def _derived(word: str) -> Entry | None:
+    """Return a verb or an adjective with a noun that WordNet derives from it."""
+    nouns = word_table().noun_of
+    bases = [
+        word,
+        *(word.removesuffix(ending) + instead for ending, instead in VERB_RULES if word.endswith(ending)),
+    ]
+    base = next((base for base in bases if base in nouns), None)
+    if base is None:
+        return None
+    label = str(lexicon().labels[nouns[base]].as_py())
+    return Entry("derived", word, label, f"a verb or an adjective; its noun is '{label}'")
+
+
+def _listed(word: str) -> Entry | None:
+    """Return a word of the table, or the plural of one."""
+    words, squeezed = word_table().words, _squeezed(word)
+    if squeezed in words:
+        kind, parent = words[squeezed]
+        return Entry(kind, squeezed, parent, f"the table lists it as {kind}")
+    one = squeezed.removesuffix("s")
+    if len(squeezed) >= SHORTEST_PLURAL and one in words and one != squeezed and words[one].kind in _NAMES:
+        return Entry(
+            "form",
+            one,
+            words[one].parent,
+            f"the plural of '{one}', which the table lists as {words[one].kind}",
+        )
+    return None
+
+
+def _rare_surname(word: str) -> Entry | None:
+    squeezed = _squeezed(word)
+    if len(squeezed) < SHORTEST_RARE_SURNAME or squeezed not in word_table().rare_surnames:
+        return None
+    return Entry("rare surname", RARE_NAME, RARE_NAME, "a rare surname: published as its kind only")
+
+
+def _compound(word: str) -> Entry | None:
+    """Return a word of two common words of four letters or more, of which the second is a noun, if it can be cut in one way only."""
+    parts = word.split("-")
+    ends = range(SHORTEST_PART, len(word) - SHORTEST_PART + 1)
+    cuts = [(word[:end], word[end:]) for end in ends] if len(parts) == 1 else []
+    if len(parts) == 2 and min(map(len, parts)) >= SHORTEST_PART:  # noqa: PLR2004
+        cuts = [(parts[0], parts[1])]
+    fitting = [(first, lemma) for first, last in cuts if (lemma := _common(last)) and _common(first)]
+    if len(fitting) != 1:
+        return None
+    ((first, lemma),) = fitting
+    return Entry("compound", word, _label_of(lemma), f"the words '{first}' and '{lemma}' in one")
+
+
+def _common(word: str) -> str | None:
+    """Return the lemma of a noun that is common and names its first sense itself."""
+    lemma = lexicon().lemma_of(word) if _WORD.fullmatch(word) else None
+    return lemma if lemma is not None and lemma in word_table().common and _label_of(lemma) == lemma else None
+
+
+def _may_be_misspelled(word: str) -> bool:
+    return (
+        len(word) >= SHORTEST_MISSPELLED
+        and _WORD.fullmatch(word) is not None
+        and lexicon().lemma_of(word) is None
+    )
+
+
+def _repaired(words: Sequence[str]) -> dict[str, Entry]:
+    """Return the words, or plurals of words, that one known word and no other is one typing error away from; a common noun it must be."""
+    near = _spelling().near([*words, *(word.removesuffix("s") for word in words)])
+    entries = {}
+    for word in words:
+        one = word.removesuffix("s")
+        found = near.get(word) or (near.get(one) if len(one) >= SHORTEST_MISSPELLED else None)
+        if found is not None and len(found) == 1 and (aim := found[0]) in word_table().common:
+            why = f"nearest to '{aim}', and to no other word that is known"
+            entries[word] = Entry("misspelling", aim, _label_of(aim), why)
+    return entries
+
+
+@cache
+def _spelling() -> Spelling:
+    """Return all known words that a misspelling can be near to."""
+    known = lexicon()
+    words = {*known.lemmas.to_pylist(), *known.others.to_pylist(), *word_table().words}
+    return Spelling.of(
+        word for word in words if len(word) >= SHORTEST_MISSPELLED - 1 and _WORD.fullmatch(word) is not None
+    )
+
+
+def _shape(word: str) -> Entry | None:
+    """Return what the characters of a word tell: initials, another script, symbols; None for any other word."""
+    if not word or " " in word or lexicon().lemma_of(word) is not None:
+        return None
+    if _INITIALS.fullmatch(word):
+        return Entry("shape", word, "initials", "one to three letters")
+    letters = [c for c in word if c.isalpha()]
+    if not letters:
+        return Entry("shape", word, "word of symbols", "neither letters nor digits")
+    scripts = {unicodedata.name(c, "").split(" ")[0].split("-")[0] for c in letters}
+    if "LATIN" in scripts:
+        return None
+    nodes = {_SCRIPTS.get(script, "word in another script") for script in scripts}
+    return Entry("shape", word, nodes.pop() if len(nodes) == 1 else "word in another script", "its script")
+
+
+_RULES: tuple[Callable[[str], Entry | None], ...] = (
+    _email, _site, _number, _full_name, _form, _derived, _listed, _rare_surname, _compound,
+)  # fmt: skip

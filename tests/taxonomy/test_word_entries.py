@@ -1,0 +1,151 @@
+"""Words that WordNet lacks: where each belongs, and words that are easily taken for something else."""
+
+from __future__ import annotations
+
+import pytest
+
+from incrowd.taxonomy.sources.wordnet import lexicon
+from incrowd.taxonomy.words import KINDS, name_words
+from incrowd.taxonomy.words.entries import FULL_NAME, RARE_NAME
+from incrowd.taxonomy.words.numbers import CODE, LONG_NUMBER
+
+FORTY = {
+    # word: kind, what is published, the node that it hangs under
+    "bbc.co.uk": ("site", "bbc.co.uk", "site from the united kingdom"),
+    "http://www.hotels.com/paris?x=1": ("site", "hotels.com", "site about travel"),
+    "whitehouse.gov": ("site", "whitehouse.gov", "site of a government"),
+    "www.stanford.edu": ("site", "stanford.edu", "site of a school"),
+    "geocities.com": ("site", "geocities.com", "commercial site"),
+    "1998": ("year", "1998", "years 1990 to 1999"),
+    "1690s": ("year", "1690s", "years 1690 to 1699"),
+    "$20": ("price", "$20", "monetary value"),
+    "42": ("number", "42", "integer"),
+    "23rd": ("number", "23rd", "ordinal number"),
+    "mp3": ("code", "mp3", CODE),
+    "f150": ("code", "f150", CODE),
+    "restaurant's": ("form", "restaurant", "restaurant"),
+    "web-site": ("form", "website", "web site"),
+    "u.s": ("form", "us", "united states"),
+    "honda's": ("form", "honda", "trade name"),
+    "hondas": ("form", "honda", "trade name"),
+    "dont": ("function word", "dont", "function word"),
+    "avec": ("function word", "avec", "function word"),
+    "kmart": ("brand", "kmart", "department store"),
+    "starbucks": ("brand", "starbucks", "cafe"),
+    "wendy's": ("brand", "wendys", "restaurant"),
+    "microsoft": ("brand", "microsoft", "trade name"),
+    "margaret": ("given name", "margaret", "given name of women"),
+    "kenneth": ("given name", "kenneth", "given name of men"),
+    "ukiah": ("place", "ukiah", "town in california"),
+    "maastricht": ("place", "maastricht", "town in the netherlands"),
+    "northridge": ("place", "northridge", "town in the united states"),
+    "walsh": ("surname", "walsh", "surname"),
+    "o'neal": ("surname", "oneal", "surname"),
+    "weatherreport": ("compound", "weatherreport", "report"),
+    "musicvideo": ("compound", "musicvideo", "video"),
+    "hotel-reservation": ("compound", "hotel-reservation", "reservation"),
+    "resturant": ("misspelling", "restaurant", "restaurant"),
+    "univesity": ("misspelling", "university", "university"),
+    "resturants": ("misspelling", "restaurant", "restaurant"),
+    "educational": ("derived", "educational", "education (sense 3)"),
+    "tcl": ("shape", "tcl", "initials"),
+    "москва": ("shape", "москва", "cyrillic word"),
+    "東京": ("shape", "東京", "chinese or japanese word"),
+}
+
+# Nouns of WordNet stay where WordNet has them, whatever else they may be.
+NOUNS = [
+    "paris",
+    "jordan",
+    "turkey",
+    "may",
+    "apple",
+    "chat",
+    "o'brien",
+    "ford",
+    "yahoo",
+    "springfield",
+    "manger",
+]
+
+TRAPS = {
+    "90210": ("private number", "zip code"),
+    "90210-1234": ("private number", "zip code"),
+    "sw1a1aa": ("private number", "zip code"),
+    "555-1234": ("private number", "phone number"),
+    "5551234": ("private number", "phone number"),
+    "(555)123-4567": ("private number", "phone number"),
+    "1-800-flowers": ("private number", "phone number"),
+    "+442079460000": ("private number", "phone number"),
+    "123-45-6789": ("private number", "identification number"),
+    "4111111111111111": ("private number", "identification number"),
+    "192.168.0.1": ("private number", "identification number"),
+    "10/12/1974": ("private number", "date"),
+    "1974-10-12": ("private number", "date"),
+    "4512": ("number", LONG_NUMBER),
+    "$1,234,567": ("price", "monetary value"),
+    "dragon1977": ("code", CODE),
+    "1hgcm82633a004352": ("private number", "identification number"),
+    "jane@example.org": ("e-mail address", "e-mail address"),
+    "johnsmith": ("full name", FULL_NAME),
+    "john.smith": ("full name", FULL_NAME),
+    "mary_jones": ("full name", FULL_NAME),
+    "john-q-smith": ("full name", FULL_NAME),
+    "johnsmith's": ("form", FULL_NAME),
+    "walsh-montoya": ("full name", FULL_NAME),
+    "www.johnsmith.com": ("site", "personal site"),
+    "john-smith.org": ("site", "personal site"),
+    "5551234.com": ("site", "commercial site"),
+    "tregoning": ("rare surname", RARE_NAME),
+    "may-day": ("form", "mayday"),
+    "contect": None,  # content, context, connect
+    "mising": None,  # too short for a repair
+    "what.is": None,
+    "boulder.co": None,
+    "carpark": None,  # a part of three letters
+    "john smith": None,  # several words are no word
+    "zzyzxqqq": None,
+}
+
+
+def entry(word):
+    (found,) = name_words([word])
+    return found
+
+
+@pytest.mark.parametrize("word", FORTY)
+def test_forty_words_of_all_kinds_are_where_they_belong(word):
+    assert entry(word)[:3] == FORTY[word]
+
+
+def test_the_forty_are_forty_and_of_all_kinds_that_have_a_telling_parent():
+    only = {"e-mail address", "private number", "full name", "rare surname"}
+    assert len(FORTY) == 40
+    assert {kind for kind, *_ in FORTY.values()} == set(KINDS) - only
+    assert len(NOUNS) + len(TRAPS) >= 40
+
+
+@pytest.mark.parametrize("word", NOUNS)
+def test_a_noun_of_wordnet_is_nothing_else(word):
+    assert lexicon().lemma_of(word) is not None
+    assert entry(word) is None
+
+
+@pytest.mark.parametrize("word", TRAPS)
+def test_traps(word):
+    found = entry(word)
+    assert (found and (found.kind, found.item)) == TRAPS[word]
+
+
+@pytest.mark.parametrize("word", [*FORTY, *TRAPS])
+def test_what_is_published_is_published_as_itself(word):
+    """Items that were renamed once are not renamed again: reading a log and attaching its items both do it."""
+    found = entry(word)
+    if found is not None:
+        again = entry(found.item)
+        assert again is None or again.item == found.item
+
+
+def test_many_words_at_once_are_named_as_one_by_one():
+    words = [*FORTY, *TRAPS, *NOUNS]
+    assert name_words(words) == [entry(word) for word in words]
