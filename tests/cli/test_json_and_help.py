@@ -18,6 +18,7 @@ COMMANDS = [
     ["audit"],
     ["certificate"],
     ["compare"],
+    ["risk"],
     ["show"],
     ["tables"],
     ["methods"],

@@ -129,10 +129,9 @@ class Log(Input):
             Whether to count repeats; and the tree in which concepts are looked for, WordNet if it is not given.
         events, places
             Whether to keep every query event too, which takes memory; whether to note where in a query each word of a row stands first.
-        kinds, never
-            Further kinds of items that a row shall have, as ``"url,week,place"``; and words that are left out, with every query that holds one.
-        named
-            Whether words that WordNet lacks become what is published in their place (``unlisted="name"``; see docs/words.md).
+        kinds, never, named
+            Further kinds of items that a row shall have, as ``"url,week,place"``; words that are left out, with every query that holds one;
+            and whether words that WordNet lacks become what is published in their place (``unlisted="name"``; see docs/words.md).
         window, progress
             Take only its events (days of activity count everything before its end); and what is called with (steps done, steps in all).
 
@@ -145,8 +144,7 @@ class Log(Input):
         places = places and chosen in WORD_ITEMS
         report = progress or (lambda *_: None)
         wanted = unit if isinstance(unit, Unit) else parse_unit(unit)
-        label = self.name_of_unit(wanted)
-        more = parse_kinds(kinds)
+        label, more = self.name_of_unit(wanted), parse_kinds(kinds)
         check_kinds(more, wanted, self.roles, has_times=self.has_times)
         counts: dict[str, int] = {}
         if not self.is_baskets:
