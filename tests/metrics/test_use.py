@@ -20,7 +20,8 @@ import reference_mosaic as naive
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions, Weeks
 from incrowd.methods.registry import METHODS
-from incrowd.metrics import top_pairs, use
+from incrowd.metrics import together, top_pairs, use
+from incrowd.metrics.published import ExactSets
 from incrowd.metrics.use import Use, use_of_classes, use_of_tiles
 from incrowd.release.files.records import class_name
 from incrowd.taxonomy import Taxonomy, balanced
@@ -202,6 +203,19 @@ def test_items_are_looked_at_until_no_other_pair_can_be_among_the_first(seed, ge
         patch.setattr(use, "MOST_FREQUENT", 4)
         patch.setattr(top_pairs, "FIRST_ITEMS", 2)
         check(seed, general=general, most=4)
+
+
+def test_threads_count_what_one_counts(monkeypatch):
+    rows = [[f"n{(row * step) % 23:02}" for step in range(1, 5)] for row in range(400)]
+    data, tree = data_of([sorted(set(row)) for row in rows])
+    counts = together.OfOriginals(
+        ExactSets(data.indptr, tree.leaves_of(data.items), np.arange(len(data))), tree.leaf_count
+    )
+    alone = counts.together(np.arange(tree.leaf_count))
+    assert alone.sum() > len(rows)
+    monkeypatch.setattr(together, "LEAST_FOR_THREADS", 0)
+    monkeypatch.setattr(together.os, "cpu_count", lambda: 3)
+    assert counts.together(np.arange(tree.leaf_count)).tolist() == alone.tolist()
 
 
 def test_what_is_published_whole_is_of_full_use():

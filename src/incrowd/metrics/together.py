@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import ClassVar, Protocol
 
 import numpy as np
 
 from incrowd.core.types import Floats, Ints32, Ints64
-from incrowd.kernels.jit import kernel
+from incrowd.kernels.jit import helper, kernel
 from incrowd.metrics.published import ExactSets, PublishedSets
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["Counts", "FromPieces", "FromRecords", "OfOriginals", "estimated_units"]
+
+LEAST_FOR_THREADS = 1_000_000  # items of units: each thread has a table of its own
 
 
 class Counts(Protocol):
@@ -54,8 +59,19 @@ class OfOriginals:
 
     def together(self, items: Ints64) -> Floats:
         """Return how many units have both of each two of some leaves."""
-        place = _places(items, self.leaves)
-        return _count_pairs(self.sets.start, place[self.sets.leaf], self.sets.times, len(items))
+        start, place, times = self.sets.start, _places(items, self.leaves), self.sets.times
+        threads = (os.cpu_count() or 1) if len(self.sets.leaf) > LEAST_FOR_THREADS else 1
+        bounds = np.linspace(0, len(start) - 1, threads + 1).astype(np.int64).tolist()
+
+        def part(rows: tuple[int, int]) -> Floats:
+            return _count_pairs(*rows, start, self.sets.leaf, place, times, len(items))
+
+        with ThreadPoolExecutor(threads) as pool:
+            counted = pool.map(part, pairwise(bounds))
+            matrix: Floats = next(counted)
+            for more in counted:
+                matrix += more
+        return matrix
 
 
 @dataclass(frozen=True)
@@ -185,16 +201,27 @@ def _places(chosen: Ints64, among: int) -> Ints32:
     return place
 
 
+@helper
+def _longest(start: Ints64, first: int, stop: int) -> int:
+    """Return the greatest length of some lists."""
+    longest = 0
+    for row in range(first, stop):
+        longest = max(longest, start[row + 1] - start[row])
+    return longest
+
+
 @kernel
-def _count_pairs(start: Ints64, place: Ints32, times: Ints64, items: int) -> Floats:
-    """Count in how many units two items are together; -1 stands for an item that does not matter."""
+def _count_pairs(
+    first: int, stop: int, start: Ints64, leaf: Ints32, place: Ints32, times: Ints64, items: int
+) -> Floats:
+    """Count in how many of some units two items are together; the place of an item that does not matter is -1."""
     matrix = np.zeros((items, items))
-    here = np.empty(np.max(np.diff(start)) if len(start) > 1 else 0, np.int32)
-    for row in range(len(start) - 1):
+    here = np.empty(_longest(start, first, stop), np.int32)
+    for row in range(first, stop):
         number = 0
         for i in range(start[row], start[row + 1]):
-            if place[i] >= 0:
-                here[number] = place[i]
+            if place[leaf[i]] >= 0:
+                here[number] = place[leaf[i]]
                 number += 1
         for i in range(number):
             for j in range(i + 1, number):
@@ -208,7 +235,7 @@ def _count_chances(
 ) -> Floats:
     """Add up the chances that two labels stand for one leaf below each; alternatives of one bag exclude each other."""
     matrix = np.zeros((nodes, nodes))
-    here = np.empty(np.max(np.diff(start)) if len(start) > 1 else 0, np.int64)
+    here = np.empty(_longest(start, 0, len(start) - 1), np.int64)
     for row in range(len(start) - 1):
         number = 0
         for i in range(start[row], start[row + 1]):
@@ -229,7 +256,7 @@ def _count_chances(
 def _greatest_beside(start: Ints64, nodes: Ints32, chance: Floats, end: Ints32) -> Floats:
     """Return for each entry what the other labels of its set can make of one leaf, at most; sets are ascending."""
     beside = np.zeros(len(nodes))
-    above = np.empty(np.max(np.diff(start)) if len(start) > 1 else 0, np.int64)
+    above = np.empty(_longest(start, 0, len(start) - 1), np.int64)
     for row in range(len(start) - 1):
         first, second, best, depth = 0.0, 0.0, -1, 0
         for i in range(start[row], start[row + 1]):

@@ -7,21 +7,24 @@ from typing import NamedTuple
 import numpy as np
 
 from incrowd.core.types import Ints64
-from incrowd.kernels.jit import helper
+from incrowd.kernels.jit import helper, kernel
 
 __all__ = [
     "BEGIN",
+    "COLUMNS",
     "OLDER",
     "PAIR",
+    "SCORE",
     "SEEN",
     "UNITS",
     "YOUNGER",
     "Heap",
-    "empty_heap",
+    "heap_of",
     "pop",
     "push",
     "score_of_first",
     "sink",
+    "with_row",
 ]
 
 COLUMNS = 5
@@ -51,17 +54,20 @@ class Heap(NamedTuple):
     size: int
 
 
-@helper
-def empty_heap() -> Heap:
-    """Return a heap without a pair."""
-    return Heap(np.empty((1024, COLUMNS), np.int64), 0, np.empty((1024, 2), np.int64), 0)
+@kernel
+def heap_of(line: Ints64, entry: Ints64) -> Heap:
+    """Return a heap of pairs, of which the entries have no order yet."""
+    heap = Heap(line, len(line), entry, len(entry))
+    for at in range((len(entry) - 2) // CHILDREN, -1, -1):
+        _sink_from(heap, at, entry[at, SCORE])
+    return heap
 
 
 @helper
 def push(heap: Heap, score: int, younger: int, older: int, begin: int, units: int, seen: int) -> Heap:
     """Add a pair; return the heap, which may be a larger one."""
-    line, pair = _with_room(heap.line, heap.pairs), heap.pairs
-    entry, at = _with_room(heap.entry, heap.size), heap.size
+    line, pair = with_row(heap.line, heap.pairs), heap.pairs
+    entry, at = with_row(heap.entry, heap.size), heap.size
     line[pair, YOUNGER], line[pair, OLDER] = younger, older
     line[pair, BEGIN], line[pair, UNITS], line[pair, SEEN] = begin, units, seen
     while at > 0:
@@ -75,11 +81,11 @@ def push(heap: Heap, score: int, younger: int, older: int, begin: int, units: in
 
 
 @helper
-def _with_room(rows: Ints64, used: int) -> Ints64:
+def with_row(rows: Ints64, used: int) -> Ints64:
     """Return rows with room for one more."""
     if used < len(rows):
         return rows
-    larger = np.empty((2 * used, rows.shape[1]), np.int64)
+    larger = np.empty((2 * used + 1, rows.shape[1]), np.int64)
     larger[:used] = rows
     return larger
 
@@ -104,7 +110,13 @@ def pop(heap: Heap) -> Heap:
 @helper
 def sink(heap: Heap, score: int) -> bool:
     """Give the first pair a score and let it sink to its place; tell whether another is first now."""
-    line, entry, at, pair = heap.line, heap.entry, 0, heap.entry[0, PAIR]
+    return _sink_from(heap, 0, score) > 0
+
+
+@helper
+def _sink_from(heap: Heap, at: int, score: int) -> int:
+    """Give a pair a score and let it sink to its place, which is returned."""
+    line, entry, pair = heap.line, heap.entry, heap.entry[at, PAIR]
     while True:
         best = CHILDREN * at + 1
         if best >= heap.size:
@@ -119,7 +131,7 @@ def sink(heap: Heap, score: int) -> bool:
         entry[at, SCORE], entry[at, PAIR] = entry[best, SCORE], entry[best, PAIR]
         at = best
     entry[at, SCORE], entry[at, PAIR] = score, pair
-    return at > 0
+    return at
 
 
 @helper

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import os
 
 import numpy as np
 
-from incrowd.core.types import Floats, Ints32, Ints64, Words64
+from incrowd.core.types import Ints32, Ints64
 from incrowd.kernels.jit import helper, kernel
 from incrowd.methods.mosaic.beside import (
     IN_PEOPLE,
     IN_UNITS,
-    LAST,
     Beside,
     beside_for,
     count_beside,
+    forget,
     list_beside,
 )
-from incrowd.methods.mosaic.cover import Cover, Labels, People, kinds_in
+from incrowd.methods.mosaic.cover import Cover, Labels, People
+from incrowd.methods.mosaic.first_pairs import first_pairs
 from incrowd.methods.mosaic.heap import (
     BEGIN,
     OLDER,
@@ -26,7 +27,6 @@ from incrowd.methods.mosaic.heap import (
     UNITS,
     YOUNGER,
     Heap,
-    empty_heap,
     pop,
     push,
     score_of_first,
@@ -39,13 +39,12 @@ from incrowd.methods.mosaic.slots import (
     Meetings,
     Slots,
     holds_at,
-    meetings_for,
     put_at,
     slot_of,
-    slots_of,
     with_meetings,
     without_gaps,
 )
+from incrowd.methods.mosaic.state import State, Tiles, room_for, score_of, state_of
 from incrowd.methods.mosaic.table import Table, add_to, number_of, pair_word, pairs_in, table_for
 
 __all__ = ["AFTER_ROWS", "ALONE", "join"]
@@ -54,40 +53,7 @@ __all__ = ["AFTER_ROWS", "ALONE", "join"]
 ALONE = 0.5
 AFTER_ROWS = 0.3
 
-MILLION = (
-    1_000_000  # scores are compared in millionths: logarithms differ between platforms in their last digits
-)
 NO_LIMIT = 2**62
-
-
-class Tiles(NamedTuple):
-    """The tiles while they are joined; there is room for all that can be made.
-
-    Parameters
-    ----------
-    units, people
-        How many units hold a tile now, and a lower bound of their owners who count.
-    begin, end
-        Where its list of units is, ascending; units that hold it no more may be in it.
-    changed
-        The step at which it last lost units.
-    first
-        Where its labels are.
-    word
-        The sum of its labels' random words: equal for tiles of equal content.
-    kinds, weight
-        The set of its labels' kinds, and the sum of their weights.
-    """
-
-    units: Ints64
-    people: Ints64
-    begin: Ints64
-    end: Ints64
-    changed: Ints64
-    first: Ints64
-    word: Words64
-    kinds: Ints64
-    weight: Floats
 
 
 def join(
@@ -117,23 +83,32 @@ def join(
     tuple
         The new cover, and the greatest number of owners whom one join has held back.
     """
-    start, tile, first, label, most = _join(cover, labels, people, k, confidence, power)
+    units, number = len(cover.start) - 1, len(cover.first) - 1
+    state = state_of(cover, labels, people, k)
+    heap, pairs = first_pairs(
+        state, labels, people, power, number=number, units=units, threads=os.cpu_count() or 1
+    )
+    start, tile, first, label, most = _join(cover, labels, people, k, confidence, power, state, heap, pairs)
     return Cover(start, tile, first, label), most
 
 
 @kernel
 def _join(
-    cover: Cover, labels: Labels, people: People, k: int, confidence: float, power: float
+    cover: Cover,
+    labels: Labels,
+    people: People,
+    k: int,
+    confidence: float,
+    power: float,
+    state: State,
+    heap: Heap,
+    pairs: Meetings,
 ) -> tuple[Ints64, Ints32, Ints64, Ints32, int]:
+    """Join pairs, beginning with those in the heap."""
     units, number = len(cover.start) - 1, len(cover.first) - 1
-    tiles, beside = _tiles(cover, labels, k), beside_for(cover, k)
-    lists = _lists(cover, tiles, people)
-    held = slots_of(cover, tiles.begin, tiles.end, lists.value)
-    content = Pile(cover.label.copy(), len(cover.label))
+    tiles, lists, held = state.tiles, state.lists, state.held
+    beside, content = beside_for(room_for(cover, k)), Pile(cover.label.copy(), len(cover.label))
     known, together = _known(tiles, number), _together(cover, tiles, confidence)
-    heap, pairs = empty_heap(), meetings_for(1024)
-    for tile in range(number):
-        heap, pairs = _meet(heap, pairs, tile, 0, lists, held, tiles, labels, people, beside, units, power)
     marks, step, most_held_back = marks_for(people), 0, 0
     while heap.size:
         heap, younger, older, both = _best(heap, pairs, step, held, tiles, labels, people, units, power)
@@ -181,45 +156,6 @@ def _join(
 
 
 @helper
-def _tiles(cover: Cover, labels: Labels, k: int) -> Tiles:
-    """Return the tiles of a cover, with room for those to come: every join saves at least k places in units."""
-    number = len(cover.first) - 1
-    room = number + len(cover.tile) // k + 1
-    first, word = np.zeros(room + 1, np.int64), np.zeros(room, np.uint64)
-    kinds, weight = np.zeros(room, np.int64), np.zeros(room, np.float64)
-    first[: number + 1] = cover.first
-    for tile in range(number):
-        some = cover.label[cover.first[tile] : cover.first[tile + 1]]
-        kinds[tile] = kinds_in(some, labels)
-        for label in some:
-            word[tile] += labels.word[label]
-            weight[tile] += labels.weight[label]
-    units, people, begin = np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room, np.int64)
-    end, changed = np.zeros(room, np.int64), np.zeros(room, np.int64)
-    return Tiles(units, people, begin, end, changed, first, word, kinds, weight)
-
-
-@helper
-def _lists(cover: Cover, tiles: Tiles, people: People) -> Pile:
-    """Return the units of every tile, one tile after the other."""
-    for tile in cover.tile:
-        tiles.units[tile] += 1
-    at = 0
-    for tile in range(len(cover.first) - 1):
-        tiles.begin[tile] = tiles.end[tile] = at
-        at += tiles.units[tile]
-    value = np.empty(at, np.int32)
-    for unit in range(len(cover.start) - 1):
-        for i in range(cover.start[unit], cover.start[unit + 1]):
-            tile = cover.tile[i]
-            value[tiles.end[tile]] = unit
-            tiles.end[tile] += 1
-    for tile in range(len(cover.first) - 1):
-        tiles.people[tile] = count_owners(value[tiles.begin[tile] : tiles.end[tile]], people)
-    return Pile(value, at)
-
-
-@helper
 def _known(tiles: Tiles, number: int) -> Table:
     """Return the tiles by content: the number of a tile and 1."""
     known = table_for(number)
@@ -251,37 +187,21 @@ def _meet(
 ) -> tuple[Heap, Meetings]:
     """Push the pairs of a tile and every older one beside it that pay and have owners enough, and list their units."""
     own = lists.value[tiles.begin[tile] : tiles.end[tile]]
-    touched, count = count_beside(tile, own, held, people, beside), beside.counted
+    owners, need = tiles.people[tile], labels.needs.people[tiles.kinds[tile]]
+    touched, count = count_beside(tile, own, held, people, beside, owners, need), beside.counted
+    before = heap.size
     for i in range(touched):
         other = beside.touched[i]
         if count[other, IN_PEOPLE] >= labels.needs.people[tiles.kinds[tile] | tiles.kinds[other]]:
-            score = _score(count[other, IN_UNITS], tile, other, tiles, labels, units, power)
+            score = score_of(count[other, IN_UNITS], tile, other, tiles, labels, units, power)
             if score > 0:
                 beside.to[other] = pairs.used + 1
                 heap = push(heap, score, tile, other, pairs.used, count[other, IN_UNITS], step)
                 pairs = with_meetings(pairs, count[other, IN_UNITS])
-    list_beside(tile, own, held, beside, pairs)
-    for i in range(touched):
-        other = beside.touched[i]
-        count[other, IN_UNITS] = count[other, IN_PEOPLE] = count[other, LAST] = 0
-        beside.to[other] = 0
+    if heap.size > before:
+        list_beside(tile, own, held, beside, pairs)
+    forget(beside, touched)
     return heap, pairs
-
-
-@helper
-def _score(n: int, f: int, g: int, tiles: Tiles, labels: Labels, units: int, power: float) -> int:
-    """Return what joining two tiles pays, in millionths; 0 if they meet no more often than by chance, or both say only when and where."""
-    contexts = labels.needs.is_context[tiles.kinds[f]] + labels.needs.is_context[tiles.kinds[g]]
-    sizes = tiles.weight[f] * tiles.weight[g]
-    return _paid(n, n * units / (tiles.units[f] * tiles.units[g]), contexts, sizes, power)
-
-
-@helper
-def _paid(n: int, lift: float, contexts: int, sizes: float, power: float) -> int:
-    """Return a score. Only numbers are given: each array that is given to a function with branches takes time to count."""
-    if contexts > 1 or (contexts == 0 and lift <= 1.0):
-        return 0
-    return int(np.rint(MILLION * n**power * sizes * sizes * np.log(lift + contexts)))
 
 
 @helper
@@ -303,19 +223,22 @@ def _best(
         if tiles.units[younger] == 0 or tiles.units[older] == 0:
             heap = pop(heap)
             continue
-        is_stale = max(tiles.changed[younger], tiles.changed[older]) > line[SEEN]
+        if max(tiles.changed[younger], tiles.changed[older]) <= line[SEEN]:
+            return pop(heap), younger, older, _units_in(line, pairs)
         most = min(line[UNITS], tiles.units[younger], tiles.units[older])
-        if is_stale and most < line[UNITS]:
+        if most < line[UNITS]:
             # Without looking at a unit: no more than these can hold both by now.
-            score = _score(most, younger, older, tiles, labels, units, power)
+            score = score_of(most, younger, older, tiles, labels, units, power)
             if 0 < score < score_of_first(heap) and sink(heap, score):
                 continue
-        both = _both(line, pairs, held)
-        if not is_stale:
-            return pop(heap), younger, older, both
-        line[SEEN] = step
-        score = _score(len(both), younger, older, tiles, labels, units, power)
         need = labels.needs.people[tiles.kinds[younger] | tiles.kinds[older]]
+        # Most pairs have lost too many units by now, which is seen before all of them are looked at.
+        if _keep_both(line, pairs, held, need) < need:
+            heap = pop(heap)
+            continue
+        line[SEEN] = step
+        both = _units_in(line, pairs)
+        score = score_of(len(both), younger, older, tiles, labels, units, power)
         if score <= 0 or count_owners(both, people) < need:
             heap = pop(heap)
         elif not sink(heap, score):
@@ -358,16 +281,25 @@ def _note_rest(tile: int, rest: int, keep: int, sharing: int, tiles: Tiles) -> N
 
 
 @helper
-def _both(line: Ints64, pairs: Meetings, held: Slots) -> Ints32:
-    """Return the units that hold both tiles of a pair, having dropped from its list those that do no more."""
+def _units_in(line: Ints64, pairs: Meetings) -> Ints32:
+    """Return the units that held both tiles of a pair when they were last looked at."""
+    return pairs.unit[line[BEGIN] : line[BEGIN] + line[UNITS]]
+
+
+@helper
+def _keep_both(line: Ints64, pairs: Meetings, held: Slots, need: int) -> int:
+    """Drop from a pair's list the units that hold both tiles no more; return how many do, or fewer than `need`."""
     younger, older, to = line[YOUNGER], line[OLDER], line[BEGIN]
-    for at in range(line[BEGIN], line[BEGIN] + line[UNITS]):
+    end, spare = line[BEGIN] + line[UNITS], line[UNITS] - need
+    for at in range(line[BEGIN], end):
         unit, slot, other_slot = pairs.unit[at], pairs.slot[at], pairs.other_slot[at]
         if holds_at(held, unit, slot, younger) and holds_at(held, unit, other_slot, older):
             pairs.unit[to], pairs.slot[to], pairs.other_slot[to] = unit, slot, other_slot
             to += 1
+        elif at - to >= spare:
+            return 0
     line[UNITS] = to - line[BEGIN]
-    return pairs.unit[line[BEGIN] : to]
+    return int(line[UNITS])
 
 
 @helper

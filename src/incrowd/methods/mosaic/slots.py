@@ -15,7 +15,7 @@ __all__ = [
     "Meetings",
     "Slots",
     "holds_at",
-    "meetings_for",
+    "meetings_of",
     "note_meeting",
     "put_at",
     "slot_of",
@@ -98,10 +98,11 @@ def without_gaps(held: Slots) -> tuple[Ints64, Ints32]:
     return start, tile[:to].copy()
 
 
-@helper
-def meetings_for(room: int) -> Meetings:
-    """Return room for meetings."""
-    return Meetings(np.empty(room, np.int32), np.empty(room, np.uint8), np.empty(room, np.uint8), 0)
+def meetings_of(number: int) -> Meetings:
+    """Return so many meetings, yet to be written."""
+    return Meetings(
+        np.empty(number, np.int32), np.empty(number, np.uint8), np.empty(number, np.uint8), number
+    )
 
 
 @helper
