@@ -209,7 +209,7 @@ def test_threads_count_what_one_counts(monkeypatch):
     rows = [[f"n{(row * step) % 23:02}" for step in range(1, 5)] for row in range(400)]
     data, tree = data_of([sorted(set(row)) for row in rows])
     counts = together.OfOriginals(
-        ExactSets(data.indptr, tree.leaves_of(data.items), np.arange(len(data))), tree.leaf_count
+        ExactSets(data.indptr, tree.item_leaf[data.items], np.arange(len(data))), tree.leaf_count
     )
     alone = counts.together(np.arange(tree.leaf_count))
     assert alone.sum() > len(rows)
