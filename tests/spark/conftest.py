@@ -17,9 +17,7 @@ SETTINGS = {
     "spark.driver.memory": "1g",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.sql.shuffle.partitions": "3",
-    # Small files are cut into several blocks, as large ones are.
-    "spark.sql.files.maxPartitionBytes": "64k",
+    "spark.sql.shuffle.partitions": "2",
     "spark.sql.files.openCostInBytes": "1k",
 }
 # For one Java with many jobs: it compiles early, has room for what it compiled, which it would else compile again and again,
@@ -40,13 +38,15 @@ def java():
 
 @pytest.fixture(scope="session")
 def spark(java):  # noqa: ARG001 - it skips
-    from cluster import LITTLE_DATA, QUICK  # noqa: PLC0415 - only where Spark is installed
+    from cluster import BLOCK, LITTLE_DATA, QUICK  # noqa: PLC0415 - only where Spark is installed
 
     from incrowd.spark.session import session  # noqa: PLC0415
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Spark's own
-        with session(
-            "local[2]", LITTLE_DATA | SETTINGS | {"spark.driver.extraJavaOptions": f"{QUICK} {LONG}"}
-        ) as running:
+        settings = {
+            "spark.driver.extraJavaOptions": f"{QUICK} {LONG}",
+            "spark.sql.files.maxPartitionBytes": str(BLOCK),
+        }
+        with session("local[2]", LITTLE_DATA | SETTINGS | settings) as running:
             yield running

@@ -10,6 +10,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cluster import BLOCK
 
 from helpers import Quiet
 from incrowd.auditing.audit import audit
@@ -279,10 +280,10 @@ def test_text_in_another_encoding_is_refused_with_likely_ones(tmp_path):
 @pytest.mark.usefixtures("spark")
 def test_a_quoted_record_may_go_on_over_lines_and_blocks(tmp_path):
     path = tmp_path / "quoted.csv"
-    said = (f'car {"dog" if i % 3 else "cat"}\nand ""house"" {i % 4}' for i in range(3_000))
+    said = (f'car {"dog" if i % 3 else "cat"}\nand ""house"" {i % 4}' for i in range(5_000))
     rows = ["user,query", *(f'u{i % 50},"{one}"' for i, one in enumerate(said))]
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
-    assert path.stat().st_size > 64 * 1024
+    assert path.stat().st_size > BLOCK
     on_both(path, tmp_path, items="terms", taxonomy="balanced:3")
 
 

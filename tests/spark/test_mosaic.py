@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from cluster import BLOCK
 from test_engine import on_both
 
 from helpers import Quiet
@@ -43,7 +44,7 @@ def log(tmp_path_factory):
     ] + ["1\tonly two"]
     order = np.random.default_rng(1).permutation(len(rows))
     path.write_text("\n".join([header, *(rows[place] for place in order)]) + "\n", encoding="utf-8")
-    assert path.stat().st_size > 64 * 1024  # several blocks
+    assert path.stat().st_size > BLOCK  # several of them
     return path
 
 
