@@ -128,6 +128,7 @@ class HalfRecords(Raw):
 
     def __init__(self, context, *, apart):
         self._context, self._apart = context, apart
+        self.answered, self.halves_sent = threading.Semaphore(0), 0
         super().__init__()
         self.url = self.url.replace("http:", "https:")
 
@@ -148,9 +149,13 @@ class HalfRecords(Raw):
                 tls.write(WRONG)
                 wrong = outgoing.read()
                 half, rest = wrong[: len(wrong) // 2], wrong[len(wrong) // 2 :]
-                for piece in [own, half] if self._apart else [own + half]:
-                    peer.sendall(piece)
-                    time.sleep(0.02)
+                if self._apart:
+                    peer.sendall(own)
+                    self.answered.acquire(timeout=60)  # the answer has been read by itself
+                    peer.sendall(half)
+                else:
+                    peer.sendall(own + half)
+                self.halves_sent += 1
 
     @staticmethod
     def _wait(peer, incoming, outgoing, step):
@@ -170,9 +175,10 @@ def test_half_a_record_of_tls_spoils_a_connection(loops, papers, apart):
     context.load_cert_chain(*papers["server"])
 
     async def talk(provider):
-        for name in "abc":
+        for number, name in enumerate("abc", start=1):
             assert await targets_of(provider, name) == [f"/rows?q={name}"]
-            await asyncio.sleep(0.05)
+            raw.answered.release()
+            await until_async(lambda number=number: raw.halves_sent == number)
 
     with HalfRecords(context, apart=apart) as raw:
         run(raw, talk, loops, tls=ClientTls(ca=papers["ca"]))
