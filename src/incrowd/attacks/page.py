@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from incrowd.attacks.rates import Figure
-from incrowd.attacks.result import GROUPS, QUESTIONS, Found, Risk, attack_named, each_figure
+from incrowd.attacks.result import GROUPS, QUESTIONS, Found, Risk, each_figure, title_of
 from incrowd.attacks.shown import (
     LOWER_BOUND,
     PRIVATE,
@@ -16,6 +16,7 @@ from incrowd.attacks.shown import (
     known_in_words,
     limits_in_words,
     parts_of,
+    released_in_words,
     skipped_of,
 )
 from incrowd.report.html import render, share
@@ -64,11 +65,12 @@ def risk_page(risk: Risk) -> str:
         version=__version__,
         private=PRIVATE,
         lower_bound=LOWER_BOUND,
+        released=released_in_words(risk),
         limits=limits_in_words(risk.limits),
         questions=_questions(risk),
         curves=[curve for curve in CURVES if curve.id in specs],
         parts=parts_of(risk),
-        skipped=[(attack_named(name).title, sides, why) for name, sides, why in skipped_of(risk)],
+        skipped=[(title_of(name), sides, why) for name, sides, why in skipped_of(risk)],
         share=share,
         interval=interval_in_words,
         known=known_in_words,

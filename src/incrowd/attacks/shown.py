@@ -36,6 +36,7 @@ __all__ = [
     "known_in_words",
     "limits_in_words",
     "parts_of",
+    "released_in_words",
     "skipped_of",
 ]
 
@@ -122,6 +123,14 @@ def answer_of(risk: Risk, side: Side, group: Group) -> Answer:
         _headline_in_words(headline),
         doubt,
     )
+
+
+def released_in_words(risk: Risk) -> str:
+    """Return what was attacked beside the raw data."""
+    if risk.after is None:
+        return "the data as they are, no release"
+    what = f"a series of {len(risk.series):,} releases" if risk.series else "released"
+    return f"{what} with method {risk.method or 'unknown'}"
 
 
 def parts_of(risk: Risk, known: tuple[int, ...] = SHOWN_KNOWN) -> list[Part]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from incrowd.attacks.result import QUESTIONS, attack_named, each_figure
+from incrowd.attacks.result import QUESTIONS, each_figure, title_of
 from incrowd.attacks.shown import (
     LOWER_BOUND,
     NAMES,
@@ -19,6 +19,7 @@ from incrowd.attacks.shown import (
     interval_in_words,
     limits_in_words,
     parts_of,
+    released_in_words,
     skipped_of,
 )
 from incrowd.report.console import plain_console
@@ -45,8 +46,12 @@ SHORT = {
     "halves": "two halves are linked",
     "found_again": "found by another time",
     "two_releases": "below k in two releases",
+    "series_intersected": "left in all, {} items of each",
+    "series_followed": "found in the next release",
+    "series_shared": "below k in all releases",
     "one_more_item": "one more guessed with {} items",
     "sensitive_item": "sensitive guessed with {} items",
+    "series_guessed": "guessed, {} items of each",
     "proven_items": "unprinted item is proven",
     "few_leaves": "class hides too few items",
     "alone": "alone with planted accounts",
@@ -58,8 +63,10 @@ SHORT = {
 def show_risk(risk: Risk, out: Path | None = None) -> None:
     """Show the light of each question, every attack before and after, what was not run, and where the page is."""
     console = plain_console()
-    released = f"method {visible(risk.method or 'unknown')}" if risk.after else "no release"
-    console.print(f"{visible(risk.name)}: {risk.people:,} people, {released}, k = {risk.k}.", soft_wrap=True)
+    released = released_in_words(risk)
+    console.print(
+        f"{visible(risk.name)}: {risk.people:,} people, {visible(released)}, k = {risk.k}.", soft_wrap=True
+    )
     console.print()
     console.print(_lights_table(risk))
     console.print(f"{limits_in_words(risk.limits)} --limits changes that.", style="dim")
@@ -69,7 +76,7 @@ def show_risk(risk: Risk, out: Path | None = None) -> None:
         console.print()
     console.print(_attacks_table(risk))
     for name, sides, why in skipped_of(risk):
-        console.print(f"Not run ({sides}): {attack_named(name).title}: {visible(why)}", style="dim")
+        console.print(f"Not run ({sides}): {title_of(name)}: {visible(why)}", style="dim")
     console.print(f"{LOWER_BOUND} {PRIVATE}", style="yellow")
     if out is not None:
         console.print(f"Page: {out}", soft_wrap=True)

@@ -27,10 +27,10 @@ from incrowd.release.files.parts import part_files, runs_in
 from incrowd.release.files.records import Label
 from incrowd.release.files.tile_table import TileTable
 from incrowd.release.files.tiles import open_tiles
-from incrowd.release.private_map import PrivateMap
+from incrowd.release.private_map import read_map
 from incrowd.taxonomy import Attached, Taxonomy
 
-__all__ = ["Owned", "owned_by_map", "published_in", "tiles_on"]
+__all__ = ["Owned", "published_by_map", "published_in", "tiles_on"]
 
 
 class Owned(NamedTuple):
@@ -41,9 +41,15 @@ class Owned(NamedTuple):
     renamed: Mapping[str, str]
 
 
-def owned_by_map(given: PrivateMap) -> Owned:
-    """Return what a private map says."""
-    return Owned(pa.array(given.owner, pa.string()), np.array(given.row, dtype=np.int64), given.renamed)
+def published_by_map(directory: Path, private_map: Path, attached: Attached) -> Classes | Tiles:
+    """Return what a release publishes, given the map that was written with it; refuse another release's."""
+    given = read_map(private_map)
+    if not given.is_of(directory):
+        raise BadInputError(
+            f"the private map {private_map} is another release's: give the one that was written with {directory}"
+        )
+    owner, row = pa.array(given.owner, pa.string()), np.array(given.row, dtype=np.int64)
+    return published_in(directory, attached, Owned(owner, row, given.renamed))
 
 
 def published_in(directory: Path, attached: Attached, owned: Owned | None) -> Classes | Tiles:
