@@ -80,8 +80,8 @@ def test_sets_are_scored_as_the_kernel_scores_them(world, p):
     assert [set(some.tolist()) for some in best] == [
         _merged(world, world.naive.best(row)) for row in nodes.tolist()
     ]
-    found = best_matches(index, known, (seen.held.start, seen.held.value), person)
-    assert found.people.tolist() == [int(seen.people[some].sum()) for some in best]
+    found = best_matches(index, known, tuple(seen.held), tuple(world.attacked.holders), person)
+    assert found.people.tolist() == [len(candidates(world.attacked, some)) for some in best]
 
 
 def _merged(world, sets):

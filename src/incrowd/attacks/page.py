@@ -16,6 +16,7 @@ from incrowd.attacks.shown import (
     known_in_words,
     limits_in_words,
     parts_of,
+    people_in_words,
     released_in_words,
     skipped_of,
 )
@@ -65,6 +66,7 @@ def risk_page(risk: Risk) -> str:
         version=__version__,
         private=PRIVATE,
         lower_bound=LOWER_BOUND,
+        people=people_in_words(risk.people),
         released=released_in_words(risk),
         limits=limits_in_words(risk.limits),
         questions=_questions(risk),

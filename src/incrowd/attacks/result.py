@@ -132,6 +132,12 @@ ATTACKS: tuple[Attack, ...] = (
         is_headline=False,
     ),
     Attack(
+        "singling_out",
+        "named",
+        "are named by a private map inside the release",
+        "The attacker opens every file in the folder of the release. Counted are people whom a private map there names.",
+    ),
+    Attack(
         "linkability",
         "halves",
         "have two halves of what is known that are linked",
@@ -404,9 +410,13 @@ class Risk:
 def parse_max_risk(text: str | None) -> dict[str, float]:
     """Read the most risk of questions, as ``singling_out=0.01,inference=0.1``."""
     most: dict[str, float] = {}
-    for part in filter(None, map(str.strip, (text or "").split(","))):
+    if text is None:
+        return most
+    for part in map(str.strip, text.split(",")):
         name, _, value = (piece.strip() for piece in part.partition("="))
         check_choice("max_risk", name, QUESTIONS)
+        if name in most:
+            raise BadInputError(f"{option('max_risk')} names {name} twice: give it one share")
         try:
             most[name] = float(value)
         except ValueError:

@@ -36,6 +36,7 @@ __all__ = [
     "known_in_words",
     "limits_in_words",
     "parts_of",
+    "people_in_words",
     "released_in_words",
     "skipped_of",
 ]
@@ -51,6 +52,8 @@ LOWER_BOUND = "A low figure is a lower bound of what attackers can do: other att
 PRIVATE = "Private, for the owner of the data: measured with the originals, and no promise covers it."
 NOT_MEASURED = "not measured"
 TINY = 1e-9  # what rounding of binary numbers may add
+STEPS = (1, 2, 5, 10, 20, 30, 50, 75, 100)
+"""What a published risk is rounded up to, in percent."""
 SHOWN_KNOWN = (1, 2, 3, 5, 10)
 
 
@@ -125,6 +128,11 @@ def answer_of(risk: Risk, side: Side, group: Group) -> Answer:
     )
 
 
+def people_in_words(number: int) -> str:
+    """Return how many people there are."""
+    return f"{number:,} {'person' if number == 1 else 'people'}"
+
+
 def released_in_words(risk: Risk) -> str:
     """Return what was attacked beside the raw data."""
     if risk.after is None:
@@ -184,7 +192,13 @@ def _certificate_row(name: str, headline: Headline | None) -> RiskRow:
         f"{figure.attack.tries:,}",
         "" if figure.control is None else share(figure.control.value),
         _headline_in_words(headline),
+        _at_most(figure.risk_interval.high),
     )
+
+
+def _at_most(risk: float) -> str:
+    """Return a risk rounded up to a step that is too wide for one person to move, so that it may be published."""
+    return f"{next(step for step in STEPS if 100 * risk <= step + TINY)}%"
 
 
 def limits_in_words(limits: Limits) -> str:

@@ -19,6 +19,7 @@ from incrowd.attacks.shown import (
     interval_in_words,
     limits_in_words,
     parts_of,
+    people_in_words,
     released_in_words,
     skipped_of,
 )
@@ -43,6 +44,7 @@ SHORT = {
     "reidentified": "found by a guess with {} items",
     "at_risk": "share it with fewer than k",
     "marketer": "found if all are linked",
+    "named": "named by a map in the release",
     "halves": "two halves are linked",
     "found_again": "found by another time",
     "two_releases": "below k in two releases",
@@ -65,7 +67,8 @@ def show_risk(risk: Risk, out: Path | None = None) -> None:
     console = plain_console()
     released = released_in_words(risk)
     console.print(
-        f"{visible(risk.name)}: {risk.people:,} people, {visible(released)}, k = {risk.k}.", soft_wrap=True
+        f"{visible(risk.name)}: {people_in_words(risk.people)}, {visible(released)}, k = {risk.k}.",
+        soft_wrap=True,
     )
     console.print()
     console.print(_lights_table(risk))

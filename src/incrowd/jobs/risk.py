@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ from incrowd.jobs.risk_series import attack_series, members_of
 from incrowd.jobs.run import load_all
 from incrowd.jobs.spec import Job, settled
 from incrowd.jobs.subject import Subject, sensitive_leaves, subject_of, subject_without_times
-from incrowd.jobs.written import published_by_map, published_in
+from incrowd.jobs.written import named_in, published_by_map, published_in
 from incrowd.logs import Log
 from incrowd.release.files.manifest import LIST_FORMAT, format_of
 from incrowd.release.model import Release
@@ -48,7 +49,7 @@ def run_risk(options: RiskOptions, listener: ProgressListener, opened: Opened | 
         if members:
             _load([one.job for one in members], clock)
             return attack_series(members, log, options, clock)
-        job = settled(job, log)
+        job = settled(job if options.release else replace(job, k=None), log)
         subject = subject_of(job, log, clock)
         published = _published(options.release, options.private_map, subject)
         _load([] if published is None else [job], clock)
@@ -94,9 +95,13 @@ def _attacked(
     setting = Setting(k, options.most, options.seed, lambda share: listener.reading(round(100 * share), 100))
     second = _second(options, subject)
     plan = Plan(setting, sensitive, options.population, second, options.planted)
+    after = None if published is None else attack_published(subject, published, made, plan)
+    if after is not None and options.release is not None:
+        named = named_in(options.release, subject.attached.transactions)
+        after = replace(after, found={**after.found, "named": named})
     return Risk(
         attack_raw(subject, plan),
-        None if published is None else attack_published(subject, published, made, plan),
+        after,
         setting.k,
         setting.seed,
         setting.most,

@@ -15,7 +15,7 @@ from incrowd.core.types import Progress
 from incrowd.errors import BadInputError, option
 from incrowd.jobs.library import Listener, opened
 from incrowd.jobs.risk import attack_release, run_risk
-from incrowd.jobs.risk_options import RiskOptions, parse_limits
+from incrowd.jobs.risk_options import RiskOptions, check_numbers, parse_limits
 from incrowd.jobs.spec import IN_MEMORY, Job
 from incrowd.logs import Log
 from incrowd.logs.formats.columns import MORE_ROLES, ROLES
@@ -105,6 +105,7 @@ def _attacked(data: object, options: RiskOptions, columns: Mapping[str, str], li
         given = {"release": options.release, "series": options.series, "private_map": options.private_map}
         for name in (name for name, path in given.items() if path is not None):
             raise BadInputError(f"a release that was made here holds its data: drop {option(name)}")
+        check_numbers(options)
         return attack_release(data, options, listener)
     if isinstance(data, Transactions):
         raise BadInputError(

@@ -19,7 +19,16 @@ from incrowd.release.files.manifest import LIST_FORMAT, TILES_FORMAT, Manifest, 
 from incrowd.release.files.tiles import TileManifest
 from incrowd.release.private_map import read_map
 
-__all__ = ["MOST", "RiskOptions", "check_options", "job_of", "job_of_release", "parse_limits", "settings_in"]
+__all__ = [
+    "MOST",
+    "RiskOptions",
+    "check_numbers",
+    "check_options",
+    "job_of",
+    "job_of_release",
+    "parse_limits",
+    "settings_in",
+]
 
 MOST = 1_000
 WRITTEN = ("columns", "encoding", "delimiter", "time_format", "day")
@@ -72,10 +81,7 @@ class RiskOptions:
 
 def check_options(options: RiskOptions) -> None:
     """Refuse numbers that mean nothing, and half of what belongs together."""
-    check_least("draws", options.most, 1)
-    check_least("seed", options.seed, 0)
-    if options.population is not None:
-        check_least("population", options.population, 1)
+    check_numbers(options)
     _check_series(options)
     needs = {
         ("private_map", "release"): (options.private_map, options.release or options.series),
@@ -87,6 +93,14 @@ def check_options(options: RiskOptions) -> None:
     for (name, other), (given, needed) in needs.items():
         if given is not None and needed is None:
             raise BadInputError(f"{option(name)} needs {option(other)}, which it belongs to")
+
+
+def check_numbers(options: RiskOptions) -> None:
+    """Refuse numbers that mean nothing."""
+    check_least("draws", options.most, 1)
+    check_least("seed", options.seed, 0)
+    if options.population is not None:
+        check_least("population", options.population, 1)
 
 
 def _check_series(options: RiskOptions) -> None:

@@ -14,12 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from incrowd.attacks.rates import Figure, Rate
 from incrowd.auditing.labels import Finder, alternatives
 from incrowd.auditing.tiles import nodes_of_tiles
 from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.promises import read_settings
-from incrowd.core.ragged import starts_of
+from incrowd.core.ragged import distinct, starts_of
 from incrowd.core.tiles import Tiles
+from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints, Ints64
 from incrowd.errors import BadInputError
 from incrowd.release.files.manifest import LIST_FORMAT, TILES_FORMAT, Manifest, format_of, read_manifest
@@ -27,10 +29,10 @@ from incrowd.release.files.parts import part_files, runs_in
 from incrowd.release.files.records import Label
 from incrowd.release.files.tile_table import TileTable
 from incrowd.release.files.tiles import open_tiles
-from incrowd.release.private_map import read_map
+from incrowd.release.private_map import is_map, read_map
 from incrowd.taxonomy import Attached, Taxonomy
 
-__all__ = ["Owned", "published_by_map", "published_in", "tiles_on"]
+__all__ = ["Owned", "named_in", "published_by_map", "published_in", "tiles_on"]
 
 
 class Owned(NamedTuple):
@@ -50,6 +52,18 @@ def published_by_map(directory: Path, private_map: Path, attached: Attached) -> 
         )
     owner, row = pa.array(given.owner, pa.string()), np.array(given.row, dtype=np.int64)
     return published_in(directory, attached, Owned(owner, row, given.renamed))
+
+
+def named_in(directory: Path, data: Transactions) -> Figure:
+    """Return the share of the people with any items whom a private map inside the release names."""
+    owners: set[str] = set()
+    for path in sorted(directory.rglob("*")):
+        if path.is_file() and is_map(path):
+            owners |= set(read_map(path).owner)
+    filled = np.diff(data.indptr) > 0
+    named = np.array(pc.is_in(data.owners, value_set=pa.array(sorted(owners), pa.string())), dtype=np.bool_)
+    people, found = distinct(data.person[filled]), distinct(data.person[filled & named])
+    return Figure(Rate(float(len(found)), len(people)))
 
 
 def published_in(directory: Path, attached: Attached, owned: Owned | None) -> Classes | Tiles:
