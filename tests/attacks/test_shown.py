@@ -67,10 +67,11 @@ def test_the_headline_is_the_highest_risk_of_those_that_count():
 
 
 def test_rows_are_of_some_known_items_and_of_those_that_make_a_light():
-    (part, *_) = parts_of(risk_of_shop(), (3,))
+    before = before_side(unicity_rarest={p: figure(1.0 if p in (6, 9) else 0.5) for p in range(1, 11)})
+    (part, *_) = parts_of(risk_of_shop(before=before), (3,))
     known = {attack.name: [row.known for row in rows] for attack, rows in part.attacks}
     assert known["unicity"] == [3]
-    assert known["unicity_rarest"] == [3, 9, 10]
+    assert known["unicity_rarest"] == [3, 9, 10]  # of 6 and 9 with the same risk before, 9
     assert [row.makes_light for row in part.rows if row.makes_light] == [{"before"}, {"after"}]
 
 

@@ -70,6 +70,7 @@ def risk_page(risk: Risk) -> str:
         released=released_in_words(risk),
         limits=limits_in_words(risk.limits),
         questions=_questions(risk),
+        curves_after=risk.after is not None and any(curve.attack in risk.after.found for curve in CURVES),
         curves=[curve for curve in CURVES if curve.id in specs],
         parts=parts_of(risk),
         skipped=[(title_of(name), sides, why) for name, sides, why in skipped_of(risk)],
@@ -98,7 +99,7 @@ def _charts(risk: Risk) -> dict[str, Spec]:
     }
     top = max((row["high"] for some in rows.values() for row in some), default=0.0)
     highest = min(1.0, 1.05 * max(LEAST_TOP, top))
-    return {name: _chart(some, list(risk.sides), highest) for name, some in rows.items() if some}
+    return {name: _chart(some, highest) for name, some in rows.items() if some}
 
 
 def _points(side: str, found: Found) -> Iterator[dict[str, Any]]:
@@ -114,8 +115,9 @@ def _place(figure: Figure) -> dict[str, Any]:
     return {"value": figure.value, "low": low, "high": high, "tries": figure.attack.tries, "control": control}
 
 
-def _chart(rows: list[dict[str, Any]], sides: list[str], highest: float) -> Spec:
-    """Return a line with its band for each side."""
+def _chart(rows: list[dict[str, Any]], highest: float) -> Spec:
+    """Return a line with its band for each side that has any figures."""
+    sides = list(dict.fromkeys(row["side"] for row in rows))
     ticks = sorted({row["known"] for row in rows})
     x = {
         "field": "known",

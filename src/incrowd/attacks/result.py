@@ -284,7 +284,10 @@ class Side:
                 yield attack, self.found[attack.name]
 
     def headline(self, group: Group) -> Headline | None:
-        """Return the figure with the highest risk of those that make the headline of a question; None where none was measured."""
+        """Return the figure with the highest risk of those that make the headline of a question; None where none was measured.
+
+        Of several with the same risk, it is one of which most people were tried, with as many known items as possible.
+        """
         figures = [
             Headline(attack, known, figure)
             for attack, found in self.figures(group)
@@ -292,7 +295,9 @@ class Side:
             for known, figure in each_figure(found).items()
             if figure.attack.tries and figure.tells
         ]
-        return max(figures, key=lambda one: one.figure.risk, default=None)
+        return max(
+            figures, key=lambda one: (one.figure.risk, one.figure.attack.tries, one.known), default=None
+        )
 
     def worst(self, group: Group) -> Figure | None:
         """Return the figure of the headline of a question; None where none was measured."""
