@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 
+import pyarrow.parquet as pq
 import pytest
 
 import incrowd as ic
@@ -87,6 +88,33 @@ def test_another_k_changes_who_counts_as_singled_out_and_not_the_control(place):
     assert own["after"]["singling_out"]["at_risk"] == 0 < larger["after"]["singling_out"]["at_risk"]
     for name in ("one_more_item", "one_more_item_control"):
         assert own["after"]["inference"][name] == larger["after"]["inference"][name]
+
+
+@pytest.mark.parametrize("method", ["mosaic", "flock"])
+def test_owners_that_were_exchanged_and_other_people_of_the_same_names_are_refused(place, tmp_path, method):
+    """Attacks would find nothing, and that would look harmless."""
+    table = pq.read_table(place / f"{method}.map")
+    names = table["owner"].to_pylist()
+    exchanged = table.set_column(0, table.schema.field(0), [names[7:] + names[:7]])
+    pq.write_table(exchanged, tmp_path / "exchanged.map")
+    asked = ("--release", place / method, "--private-map")
+    said = refused(call("risk", place / "log.csv", *asked, tmp_path / "exchanged.map"))
+    assert "labels that are not of their items" in said
+    assert "word" not in said
+    others = [(f"p{i}", f"word{(i + 3) % 7} other{(i + 1) % 5} third{i % 3} own{29 - i}") for i in range(30)]
+    said = refused(call("risk", log_of(tmp_path / "other.csv", others), *asked, place / f"{method}.map"))
+    assert "not of their items" in said
+    strangers = [(f"p{i}", f"strange{i % 4} foreign{i % 9}") for i in range(30)]
+    said = refused(call("risk", log_of(tmp_path / "far.csv", strangers), *asked, place / f"{method}.map"))
+    assert "originals do not have" in said or "not of their items" in said
+
+
+def test_a_map_with_rows_that_the_release_does_not_have_is_refused(place, tmp_path):
+    table = pq.read_table(place / "mosaic.map")
+    rows = [row + 10_000 for row in table["row"].to_pylist()]
+    pq.write_table(table.set_column(1, table.schema.field(1), [rows]), tmp_path / "far.map")
+    asked = ("--release", place / "mosaic", "--private-map", tmp_path / "far.map")
+    assert "rows that this one does not have" in refused(call("risk", place / "log.csv", *asked))
 
 
 @pytest.mark.parametrize(
