@@ -94,6 +94,8 @@ def test_a_series_of_records_is_read_by_the_times_of_the_ledger(place):
     assert ran.code == 0, ran.err
     assert "a series of 2 releases with method flock, k = 4" in ran.out
     shown = " ".join(ran.out.split())
+    assert "left in all, 3 items of each" in shown
+    assert "guessed, 3 items of each" in shown
     assert f"below k in all releases - {after['series_shared']:.1%}" in shown  # the same as in Python
     assert not any(word in ran.out for word in PRIVATE)
 

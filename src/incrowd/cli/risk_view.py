@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["show_risk"]
 
 STYLES = {"green": "bold green", "amber": "bold yellow", "red": "bold red", None: "dim"}
-KNOWN = (10,)
+KNOWN = 10
+KNOWN_OF_EACH = {"series_intersected": 3, "series_guessed": 3}
+"""The number of known items that an attack is shown with, where it is another one."""
 SHORT = {
     "unicity": "singled out by {} random items",
     "unicity_rarest": "singled out by {} rarest items",
@@ -126,10 +128,11 @@ def _attacks_table(risk: Risk) -> Table:
     last = list(risk.sides)[-1]
     for title in (*risk.sides, "control", f"risk {last}"):
         table.add_column(title, justify="right", no_wrap=True)
-    for part in parts_of(risk, KNOWN):
+    for part in parts_of(risk, (KNOWN, *KNOWN_OF_EACH.values())):
         table.add_row(Text(NAMES[part.group], style="bold"))
         for row in part.rows:
-            if row.known in (0, *KNOWN) or last in row.makes_light:
+            wanted = KNOWN_OF_EACH.get(row.attack.name, KNOWN)
+            if row.known in (0, wanted) or last in row.makes_light:
                 table.add_row(*_cells(row, last))
     return table
 
