@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
@@ -10,6 +11,10 @@ import pytest
 import incrowd as ic
 from cli.helpers import call, refused
 from incrowd.errors import BadInputError
+from incrowd.jobs.attacks import attack_published
+from incrowd.jobs.risk import attack_release
+from incrowd.jobs.risk_options import RiskOptions
+from incrowd.jobs.spec import IN_MEMORY
 
 HOW = ("--items", "terms", "--taxonomy", "balanced:3", "--k", 3)
 
@@ -80,14 +85,30 @@ def test_a_map_in_the_folder_of_a_release_names_everybody(place, tmp_path):
     assert found["lights"]["singling_out"] == "red"
 
 
-def test_another_k_changes_who_counts_as_singled_out_and_not_the_control(place):
+def test_another_k_changes_who_counts_as_singled_out_and_not_the_control(place, monkeypatch):
     """The control group is attacked with a release like the one at hand, whatever k is asked for."""
-    asked = ("risk", place / "log.csv", "--release", place / "flock", "--private-map", place / "flock.map", "--json")  # fmt: skip
-    own, larger = (call(*asked, "--k", k).json for k in (3, 9))
+    ks = []
+
+    def attack(subject, published, made, plan):
+        ks.append((made.k, plan.setting.k))
+        return attack_published(subject, published, made, plan)
+
+    monkeypatch.setattr("incrowd.jobs.risk.attack_published", attack)
+    asked = ("--release", place / "flock", "--private-map", place / "flock.map", "--json")
+    own, larger = (call("risk", place / "log.csv", *asked, "--k", k).json for k in (3, 9))
+    assert ks == [(3, 3), (3, 9)]
     assert (own["k"], larger["k"]) == (3, 9)
     assert own["after"]["singling_out"]["at_risk"] == 0 < larger["after"]["singling_out"]["at_risk"]
-    for name in ("one_more_item", "one_more_item_control"):
-        assert own["after"]["inference"][name] == larger["after"]["inference"][name]
+
+
+def test_kernels_are_loaded_before_a_release_that_was_made_here_is_attacked():
+    data = ic.Transactions.from_rows([["a", "b"], ["a", "c"]] * 6)
+    release = ic.anonymize(data, "balanced:2", method="flock", k=3)
+    steps = []
+    listener = SimpleNamespace(step=steps.append, reading=lambda *_: None)
+    attack_release(release, RiskOptions(IN_MEMORY, most=3), listener)
+    assert steps[-1] == "attack"
+    assert steps[-2] in {"load", "compile"}
 
 
 @pytest.mark.parametrize("method", ["mosaic", "flock"])

@@ -17,9 +17,11 @@ LOW = ("--items", "terms", "--taxonomy", "balanced:3", "--k", 4)
 
 
 def lines_of(first_day, days, seed):
-    """People who ask for three words of their liking every week, and for some that many have."""
+    """People who ask for words of their liking every week, and for some that many have; in the second week one is new, and one is gone."""
     dice = random.Random(seed)
-    for person, name in enumerate(PEOPLE):
+    people = [*PEOPLE, "gone"] if first_day == 0 else ["a new one", *PEOPLE]
+    for name in people:
+        person = PEOPLE.index(name) if name in PEOPLE else len(PEOPLE)
         for day in range(first_day, first_day + days):
             said = f"liked{person // 6} hobby{person} usual{dice.randrange(12)} rare{dice.randrange(300)}"
             yield f"{name},2006-03-{day + 1:02d} 10:00:00,{said}"

@@ -120,7 +120,7 @@ def test_two_releases_of_tiles_are_subtracted(place):
         (["--second-release", "flock5", "--second-map", "flock4.map"], "flock4.map is another release's"),
         (["--second-release", "tiles4", "--second-map", "tiles4.map"], "of the same kind"),
         (["--second-release", "nowhere", "--second-map", "flock4.map"], "nowhere"),
-        (["--second-release", "queries", "--second-map", "queries.map"], "items"),
+        (["--second-release", "queries", "--second-map", "queries.map"], "has items 'queries'"),
     ],
 )
 def test_second_releases_that_do_not_fit_are_refused(place, monkeypatch, options, said):
