@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import incrowd as ic
@@ -70,6 +70,7 @@ def weeks(number=3, people=40):
 # --- matching, against the kernel and against naive versions ---
 
 
+@settings(max_examples=50)
 @given(worlds(), st.integers(1, 3))
 def test_sets_are_scored_as_the_kernel_scores_them(world, p):
     person, nodes = world.known(p)
@@ -93,6 +94,7 @@ def _merged(world, sets):
     return {number[world.naive.sets[one]] for one in sets}
 
 
+@settings(max_examples=30)
 @given(worlds())
 def test_candidates_are_who_hold_a_set(world):
     seen = world.attacked.seen

@@ -54,7 +54,7 @@ def place(tmp_path_factory):
 
 def risk(place, kind, *more):
     maps = [part for number in (1, 0) for part in ("--private-map", place / f"{kind[0]}{number}.map")]
-    return call("risk", place / "log.csv", "--series", place / kind, *maps, "--draws", 40, *more)
+    return call("risk", place / "log.csv", "--series", place / kind, *maps, "--draws", 24, *more)
 
 
 def test_a_series_of_tiles_has_figures_with_control_and_interval(place):
@@ -75,7 +75,7 @@ def test_a_series_of_tiles_has_figures_with_control_and_interval(place):
     low, high = linked["series_followed_interval"]
     assert low <= linked["series_followed"] <= high
     assert 0 <= linked["series_followed_control"] <= linked["series_followed"]
-    assert linked["series_followed_tries"] == 40
+    assert linked["series_followed_tries"] == 24
     assert after["inference"]["series_guessed_control"].keys() == {"1", "2", "3", "5"}
     assert after["inference"]["risk"] is not None
     assert "series_intersected" not in linked
@@ -86,10 +86,10 @@ def test_a_series_of_tiles_has_figures_with_control_and_interval(place):
 
 def test_a_series_of_records_is_read_by_the_times_of_the_ledger(place):
     maps = [place / "r0.map", place / "r1.map"]
-    found = ic.risk(place / "log.csv", series=place / "records", private_map=maps, draws=40)
+    found = ic.risk(place / "log.csv", series=place / "records", private_map=maps, draws=24)
     after = found.as_dict()["after"]["linkability"]
     assert after["series_intersected_control"]["2"] is not None
-    assert after["series_shared_tries"] == 40
+    assert after["series_shared_tries"] == 24
     assert after["series_shared"] > 0.2  # classes of the two weeks cross
     assert found.as_dict()["before"]["linkability"]["series_intersected"]["2"] > 0.5
     ran = risk(place, "records")

@@ -130,9 +130,10 @@ def scored_sets(index: Index, known: Ints32, score: Ints64) -> tuple[Ints64, Int
         node, spoken = int(index.leaf_node[leaf]), index.sets[:0]
         while node >= 0 and index.worth[node] > 0:
             some = index.sets[index.start[node] : index.start[node + 1]]
-            fresh = some[~np.isin(some, spoken)]
-            score[fresh] += int(index.weight[leaf] * index.worth[node] * UNIT)
-            spoken = np.concatenate((spoken, fresh))
+            if len(some):
+                fresh = some[~np.isin(some, spoken)] if len(spoken) else some
+                score[fresh] += int(index.weight[leaf] * index.worth[node] * UNIT)
+                spoken = np.concatenate((spoken, fresh))
             node = int(index.parent[node])
         touched.append(spoken)
     every = distinct(np.concatenate(touched)).astype(np.int64)
