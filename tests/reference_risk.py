@@ -68,9 +68,9 @@ class World:
         return {one for one, score in scores.items() if score > max(scores.values()) - SAME}
 
     def candidates(self, known: Iterable[int], person: int) -> tuple[int, bool]:
-        """Return how many people hold the sets that match best, and whether the person holds one."""
-        best = self.best(known)
-        return sum(len(self.holders[one]) for one in best), any(person in self.holders[one] for one in best)
+        """Return how many different people hold the sets that match best, and whether the person holds one."""
+        found = {other for one in self.best(known) for other in self.holders[one]}
+        return len(found), person in found
 
     def link(self, profile: Iterable[int], eccentricity: float) -> int | None:
         """Return the set that stands out; -1: none does; None: that hangs on a rounding."""

@@ -30,11 +30,16 @@ def test_those_who_have_all_that_is_known_are_counted(world, p):
     assert found.tolist() == [world.naive.sharing(row) for row in known.tolist()]
 
 
+def matched(world, known, person):
+    """Match what is known of people, given as ranks of leaves."""
+    attacked = world.attacked
+    return best_matches(attacked.index, known, tuple(attacked.seen.held), tuple(attacked.holders), person)
+
+
 @given(worlds(), st.integers(1, 4))
 def test_the_best_matches_are_all_of_the_best(world, p):
     person, known = world.known(p)
-    held = world.attacked.seen.held.start, world.attacked.seen.held.value
-    found = best_matches(world.attacked.index, world.ranks(known), held, person)
+    found = matched(world, world.ranks(known), person)
     pairs = zip(known.tolist(), person.tolist(), strict=True)
     wanted = [world.naive.candidates(row, one) for row, one in pairs]
     assert list(zip(found.people.tolist(), found.own.tolist(), strict=True)) == wanted
@@ -105,14 +110,21 @@ def test_the_order_in_which_scores_are_added_makes_no_winner():
     two_and_one = [sorted([exact[i], exact[j], above[k]]) for i, j, k in permutations(range(3)) if i < j]
     one_and_two = [sorted([exact[i], above[j], above[k]]) for i, j, k in permutations(range(3)) if j < k]
     for several in (two_and_one, one_and_two):
-        tiles = tiles_of(several, [list(range(len(several)))] + [[]] * (len(data) - 1))
+        tiles = tiles_of(several, [[i] for i in range(len(several))] + [[]] * (len(data) - len(several)))
         world = both_of(data, tree, random.Random(1), tiles)
         for order in permutations(exact):
             known = world.ranks(np.array([order], np.int32))
-            found = best_matches(
-                world.attacked.index, known, tuple(world.attacked.seen.held), np.zeros(1, np.int64)
-            )
-            assert found.people.tolist() == [len(several)]
+            assert matched(world, known, np.zeros(1, np.int64)).people.tolist() == [len(several)]
+
+
+def test_who_holds_several_of_the_best_is_one_candidate():
+    """Six tiles of one person match equally well: that person is singled out, and is not taken for six."""
+    data = Transactions.from_rows([["a", "b", "c", "d", "e", "f"], ["g"]])
+    tree = balanced(data, 2)
+    tiles = tiles_of([[node] for node in tree.leaf_nodes.tolist()], [[0, 1, 2, 3, 4, 5], [6]])
+    world = both_of(data, tree, random.Random(1), tiles)
+    found = matched(world, np.array([[0, 1, 2, 3, 4, 5]], np.int32), np.zeros(1, np.int64))
+    assert (found.people.tolist(), found.own.tolist()) == ([1], [True])
 
 
 def test_people_are_counted_not_sets():
@@ -136,13 +148,7 @@ def test_many_targets_in_parts_are_as_one_at_a_time(world):
     """Boards are used again for the next target: what is left on them must not count."""
     person, known = (np.tile(some, (90, 1)) for some in world.known(2))
     person = person.ravel()
-    held = world.attacked.seen.held.start, world.attacked.seen.held.value
     ranks = world.ranks(known)
-    parts = in_parts(
-        lambda a, b: best_matches(world.attacked.index, ranks[a:b], held, person[a:b]).people, len(person)
-    )
-    alone = [
-        best_matches(world.attacked.index, ranks[i : i + 1], held, person[i : i + 1])
-        for i in range(len(person))
-    ]
+    parts = in_parts(lambda a, b: matched(world, ranks[a:b], person[a:b]).people, len(person))
+    alone = [matched(world, ranks[i : i + 1], person[i : i + 1]) for i in range(len(person))]
     assert [n for part in parts for n in part.tolist()] == [int(one.people[0]) for one in alone]

@@ -14,11 +14,13 @@ from incrowd.cli.risk_view import SHORT, show_risk
 
 
 def test_a_certificate_has_a_line_for_each_question():
-    lines = [row.in_words for row in certificate_rows(after_side())]
-    assert lines == [
-        "Singling out: 3.1% (1.8% to 4.5%), 1,000 people tried, control 0.0%",
-        "Linkability: 56.0% (55.6% to 56.4%), 77,512 people tried, no control group",
-        "Inference: 2.5% (0.0% to 8.6%), 1,000 people tried, control 20.0%",
+    lines = [row.in_public for row in certificate_rows(after_side())]
+    assert lines == ["Singling out: at most 5%", "Linkability: at most 75%", "Inference: at most 10%"]
+    rows = [(row.risk, row.interval, row.tries, row.control) for row in certificate_rows(after_side())]
+    assert rows == [
+        ("3.1%", "1.8% to 4.5%", "1,000", "0.0%"),
+        ("56.0%", "55.6% to 56.4%", "77,512", ""),
+        ("2.5%", "0.0% to 8.6%", "1,000", "20.0%"),
     ]
     attacks = [row.attack for row in certificate_rows(after_side())]
     assert attacks[0] == (
@@ -29,7 +31,15 @@ def test_a_certificate_has_a_line_for_each_question():
 
 def test_what_was_not_measured_is_said_and_not_harmless():
     rows = certificate_rows(Side({"halves": figure(0.3, tries=0)}))
-    assert [row.in_words for row in rows] == [f"{NAMES[group]}: not measured" for group in QUESTIONS]
+    assert [row.in_public for row in rows] == [f"{NAMES[group]}: not measured" for group in QUESTIONS]
+
+
+def test_one_person_more_does_not_show_on_a_certificate():
+    """Of 1,000 people, from 40 to 60 who are singled out: the certificate says one of few things."""
+    said = {certificate_rows(Side({"unicity": figure(n / 1_000)}))[0].in_public for n in range(40, 61)}
+    assert said == {"Singling out: at most 10%"}
+    for value, most in ((0.0, "1%"), (0.97, "100%"), (1.0, "100%")):
+        assert certificate_rows(Side({"halves": figure(value)}))[1].at_most == most
 
 
 @pytest.mark.parametrize(
@@ -57,10 +67,11 @@ def test_the_headline_is_the_highest_risk_of_those_that_count():
 
 
 def test_rows_are_of_some_known_items_and_of_those_that_make_a_light():
-    (part, *_) = parts_of(risk_of_shop(), (3,))
+    before = before_side(unicity_rarest={p: figure(1.0 if p in (6, 9) else 0.5) for p in range(1, 11)})
+    (part, *_) = parts_of(risk_of_shop(before=before), (3,))
     known = {attack.name: [row.known for row in rows] for attack, rows in part.attacks}
     assert known["unicity"] == [3]
-    assert known["unicity_rarest"] == [3, 9, 10]
+    assert known["unicity_rarest"] == [3, 9, 10]  # of 6 and 9 with the same risk before, 9
     assert [row.makes_light for row in part.rows if row.makes_light] == [{"before"}, {"after"}]
 
 
@@ -79,7 +90,7 @@ def printed(capsys, monkeypatch, risk, *out):
 def test_the_terminal_shows_lights_in_words_and_each_attack_on_one_line(capsys, monkeypatch):
     lines = printed(capsys, monkeypatch, risk_of_shop())
     assert len(lines) <= 38
-    assert lines[0] == "shop<1>.dat: 77,512 people, method flock, k = 5."
+    assert lines[0] == "shop<1>.dat: 77,512 people, released with method flock, k = 5."
     assert "Singling out red 100.0% (99.6% to 100.0%) green 3.1% (1.8% to 4.5%)" in lines
     assert "Inference red 44.3% (37.3% to 50.5%) green? 2.5% (0.0% to 8.6%)" in lines
     assert "known items 1 2 3 4 5 6 7 8 9 10" in lines
@@ -93,7 +104,7 @@ def test_the_terminal_shows_lights_in_words_and_each_attack_on_one_line(capsys, 
 
 def test_the_terminal_shows_raw_data_alone(capsys, monkeypatch):
     lines = printed(capsys, monkeypatch, risk_of_shop(released=False))
-    assert "shop<1>.dat: 77,512 people, no release, k = 5." in lines
+    assert "shop<1>.dat: 77,512 people, the data as they are, no release, k = 5." in lines
     assert printed(capsys, monkeypatch, risk_of_shop(), Path("risk.html"))[-1] == "Page: risk.html"
     assert "two halves are linked 71.0% 20.0% 63.7% (58.8% to 68.2%)" in lines
     empty = printed(capsys, monkeypatch, risk_of_shop(released=False, before=Side({})))

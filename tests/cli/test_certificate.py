@@ -241,7 +241,7 @@ def test_with_attacks_it_still_prints_on_one_page(made, tmp_path):
     out, _ = made
     rows = certificate_rows(after_side())
     text = certificate_page(out, ic.audit(out), rows)
-    assert all(row.in_words in text_of(text) for row in rows)
+    assert all(row.in_public in text_of(text) for row in rows)
     whole = page_of(out)  # the audit had the originals, so it checked more
     assert "What attacks found" not in whole, "nobody attacked it"
     (section,) = re.findall(r"<section>\n  <h2>What attacks found.*?</section>\n", text, re.DOTALL)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from incrowd.attacks.matching import Index, index_of
-from incrowd.attacks.people import People
+from incrowd.attacks.people import Lists, People, inverted
 from incrowd.attacks.seen import Seen, seen_of_people
 from incrowd.core.types import Bools, Ints64
 from incrowd.taxonomy.tree import Taxonomy
@@ -41,6 +41,11 @@ class Attacked:
     def index(self) -> Index:
         """What is published, by label."""
         return index_of(self.seen, self.tree, self.people)
+
+    @cached_property
+    def holders(self) -> Lists:
+        """The people who hold each set. Private."""
+        return inverted(self.seen.held, len(self.seen))
 
 
 class Outsiders(NamedTuple):

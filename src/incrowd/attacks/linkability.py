@@ -11,7 +11,7 @@ from incrowd.attacks.rates import Figure, Rate
 from incrowd.core.ragged import list_ids, take_lists
 from incrowd.core.types import Ints64
 
-__all__ = ["ECCENTRICITY", "HALF", "found_again", "halves"]
+__all__ = ["ECCENTRICITY", "HALF", "found_again", "halves", "rightly_found"]
 
 HALF = 3
 """Items in each half of what is known."""
@@ -60,10 +60,10 @@ def found_again(attacked: Attacked, profiles: Lists, setting: Setting) -> Figure
     if len(person) > setting.most:
         person = np.sort(dice.choice(person, setting.most, replace=False))
     best = _best_links(attacked, profiles, person)
-    found = Rate(_found(attacked, best, person), len(person))
+    found = Rate(rightly_found(attacked, best, person), len(person))
     if len(person) < 2:  # noqa: PLR2004 - nobody to exchange with
         return Figure(found)
-    return Figure(found, Rate(_found(attacked, best, np.roll(person, 1)), len(person)))
+    return Figure(found, Rate(rightly_found(attacked, best, np.roll(person, 1)), len(person)))
 
 
 def _best_links(attacked: Attacked, profiles: Lists, person: Ints64) -> Ints64:
@@ -77,7 +77,7 @@ def _best_links(attacked: Attacked, profiles: Lists, person: Ints64) -> Ints64:
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
-def _found(attacked: Attacked, best: Ints64, person: Ints64) -> float:
+def rightly_found(attacked: Attacked, best: Ints64, person: Ints64) -> float:
     """Count the people whose own set was found, each as much as they are of those who hold it."""
     seen = attacked.seen
     width = max(len(seen), 1)

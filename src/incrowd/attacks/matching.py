@@ -160,28 +160,44 @@ def _best(board: Board, number: int) -> int:
 
 
 class Matches(NamedTuple):
-    """For each target: how many people hold the sets that match best, and whether one of these is the target's own."""
+    """For each target: how many different people hold the sets that match best, and whether one of these is the target's own."""
 
     people: Ints64
     own: Bools
 
 
 @kernel
-def best_matches(index: Index, known: Ints32, held: tuple[Ints64, Ints32], person: Ints64) -> Matches:
-    """Find the sets that match best what is known of each person. Of sets that match equally well, all are taken."""
-    board = _new_board(len(index.people))
+def best_matches(
+    index: Index, known: Ints32, held: tuple[Ints64, Ints32], holders: tuple[Ints64, Ints32], person: Ints64
+) -> Matches:
+    """Find the sets that match best what is known of each person. Of sets that match equally well, all are taken.
+
+    `held` are the sets of each person, `holders` the people of each set: who holds several of the best is one candidate.
+    """
+    board, counted = _new_board(len(index.people)), np.full(len(held[0]) - 1, NONE, np.int64)
     people, own = np.zeros(len(person), np.int64), np.zeros(len(person), np.bool_)
     width = known.shape[1]
     for row in range(len(person)):
         number = _match(index, known[row], NONE, row * width, board)
         best = _best(board, number)
         for i in range(number):
-            if board.score[board.touched[i]] == best:
-                people[row] += index.people[board.touched[i]]
+            one = board.touched[i]
+            if board.score[one] == best:
+                people[row] += _count_new(holders, one, row, counted)
         for at in range(held[0][person[row]], held[0][person[row] + 1]):
             one = held[1][at]
             own[row] |= number > 0 and board.stamp[one] >= row * width and board.score[one] == best
     return Matches(people, own)
+
+
+@helper
+def _count_new(holders: tuple[Ints64, Ints32], one: int, row: int, counted: Ints64) -> int:
+    """Count the people of a set who were not counted for a target yet."""
+    number = 0
+    for at in range(holders[0][one], holders[0][one + 1]):
+        number += counted[holders[1][at]] != row
+        counted[holders[1][at]] = row
+    return number
 
 
 class Links(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from incrowd.attacks.rates import Figure
-from incrowd.attacks.result import GROUPS, QUESTIONS, Found, Risk, attack_named, each_figure
+from incrowd.attacks.result import GROUPS, QUESTIONS, Found, Risk, each_figure, title_of
 from incrowd.attacks.shown import (
     LOWER_BOUND,
     PRIVATE,
@@ -16,6 +16,8 @@ from incrowd.attacks.shown import (
     known_in_words,
     limits_in_words,
     parts_of,
+    people_in_words,
+    released_in_words,
     skipped_of,
 )
 from incrowd.report.html import render, share
@@ -64,11 +66,14 @@ def risk_page(risk: Risk) -> str:
         version=__version__,
         private=PRIVATE,
         lower_bound=LOWER_BOUND,
+        people=people_in_words(risk.people),
+        released=released_in_words(risk),
         limits=limits_in_words(risk.limits),
         questions=_questions(risk),
+        curves_after=risk.after is not None and any(curve.attack in risk.after.found for curve in CURVES),
         curves=[curve for curve in CURVES if curve.id in specs],
         parts=parts_of(risk),
-        skipped=[(attack_named(name).title, sides, why) for name, sides, why in skipped_of(risk)],
+        skipped=[(title_of(name), sides, why) for name, sides, why in skipped_of(risk)],
         share=share,
         interval=interval_in_words,
         known=known_in_words,
@@ -94,7 +99,7 @@ def _charts(risk: Risk) -> dict[str, Spec]:
     }
     top = max((row["high"] for some in rows.values() for row in some), default=0.0)
     highest = min(1.0, 1.05 * max(LEAST_TOP, top))
-    return {name: _chart(some, list(risk.sides), highest) for name, some in rows.items() if some}
+    return {name: _chart(some, highest) for name, some in rows.items() if some}
 
 
 def _points(side: str, found: Found) -> Iterator[dict[str, Any]]:
@@ -110,8 +115,9 @@ def _place(figure: Figure) -> dict[str, Any]:
     return {"value": figure.value, "low": low, "high": high, "tries": figure.attack.tries, "control": control}
 
 
-def _chart(rows: list[dict[str, Any]], sides: list[str], highest: float) -> Spec:
-    """Return a line with its band for each side."""
+def _chart(rows: list[dict[str, Any]], highest: float) -> Spec:
+    """Return a line with its band for each side that has any figures."""
+    sides = list(dict.fromkeys(row["side"] for row in rows))
     ticks = sorted({row["known"] for row in rows})
     x = {
         "field": "known",

@@ -243,24 +243,14 @@ def _fewer(data: Transactions, dice: np.random.Generator) -> Transactions:
     people = dice.permutation(distinct(data.person))[:MOST_PEOPLE]
     items = np.bincount(data.person, weights=np.diff(data.indptr))
     people = people[: max(int(np.searchsorted(np.cumsum(items[people]), MOST_ITEMS, "right")), 1)]
-    rows = np.flatnonzero(np.isin(data.person, people))
-    indptr, at = take_lists(data.indptr, rows)
-    return replace(
-        data,
-        indptr=indptr,
-        items=data.items[at],
-        counts=data.counts[at],
-        owners=data.owners.take(pa.array(rows)),
-        people=None if data.people is None else data.people.take(pa.array(rows)),
-        activity=None if data.activity is None else data.activity._replace(days=data.activity.days[rows]),
-        events=None,
-        places=None,
-        weeks=None,
-    )
+    return data.take_rows(np.flatnonzero(np.isin(data.person, people)))
 
 
 def with_accounts(data: Transactions, bags: Sequence[Ints32], copies: int) -> Transactions:
-    """Return the rows and, for each bag of distinct items, so many people who have it, active on as many days as anybody is."""
+    """Return the rows and, for each bag of distinct items, so many people who have it, active on as many days as anybody is.
+
+    Nothing says when accounts had what: single queries, places and weeks are left out.
+    """
     added = [np.sort(bag) for bag in bags for _ in range(copies)]
     names = pa.array([f"planted account {number}" for number in range(len(added))], pa.string())
     items = np.concatenate([data.items, *added]).astype(np.int32)

@@ -31,6 +31,7 @@ __all__ = [
     "attack_named",
     "each_figure",
     "parse_max_risk",
+    "title_of",
     "worst_of",
 ]
 
@@ -131,6 +132,12 @@ ATTACKS: tuple[Attack, ...] = (
         is_headline=False,
     ),
     Attack(
+        "singling_out",
+        "named",
+        "are named by a private map inside the release",
+        "The attacker opens every file in the folder of the release. Counted are people whom a private map there names.",
+    ),
+    Attack(
         "linkability",
         "halves",
         "have two halves of what is known that are linked",
@@ -152,6 +159,27 @@ ATTACKS: tuple[Attack, ...] = (
         "Of tiles, numbers are subtracted: counted are people who hold a label of which the releases differ by 1 to k - 1 people.",
     ),
     Attack(
+        "linkability",
+        "series_intersected",
+        "are singled out in a series, by known items of each release's time",
+        "The attacker knows some items that a person had in the time of each release, and keeps those who are among the best matches in all releases. "
+        "Before, a person is singled out if nobody else is left; after, if fewer than k people are, the person among them.",
+    ),
+    Attack(
+        "linkability",
+        "series_followed",
+        "are found in the next release by what one release has of them",
+        "The attacker knows one record or tile that is a person's, and looks for what has most in common with it in the next release, where rare labels count more. "
+        "The best match is believed if it stands out by 1.5 standard deviations, and counts as 1 / the number of people who share it.",
+    ),
+    Attack(
+        "linkability",
+        "series_shared",
+        "have fewer than k candidates in all releases of a series together",
+        "The attacker knows which record of each release is the person's. "
+        "Candidates are those who have the same records in all of these releases.",
+    ),
+    Attack(
         "inference",
         "one_more_item",
         "have one more item that is guessed right",
@@ -164,6 +192,13 @@ ATTACKS: tuple[Attack, ...] = (
         "have a sensitive item that is guessed right",
         "As before, the attacker guesses a sensitive item of a person who has one. "
         "Which items are sensitive is given by the publisher, or taken from WordNet.",
+    ),
+    Attack(
+        "inference",
+        "series_guessed",
+        "have one more item that is guessed right from a series",
+        "The attacker knows some items that a person had in the time of each release, and guesses one more, of those that at most 5% of the people have. "
+        "The guess is what most releases print in what matches best.",
     ),
     Attack(
         "minimality",
@@ -201,6 +236,15 @@ ATTACKS: tuple[Attack, ...] = (
 _BY_NAME = {attack.name: attack for attack in ATTACKS}
 
 
+NOT_ATTACKS = {"control": "the control group", "others": "all other attacks"}
+"""What else may be left out, in words."""
+
+
+def title_of(name: str) -> str:
+    """Return what was left out, in words: an attack, or something else."""
+    return NOT_ATTACKS.get(name) or attack_named(name).title
+
+
 def attack_named(name: str) -> Attack:
     """Return an attack."""
     return _BY_NAME[name]
@@ -225,12 +269,13 @@ class Side:
     skipped
         Why attacks were not run, by name.
     highest
-        The highest chance of a person to be found by who knows that they are in the data, and by who does not (prosecutor and journalist risk).
+        The highest chance of a person to be found by who knows that they are in the data, and by who does not (prosecutor and journalist risk);
+        None where that was not measured.
     """
 
     found: Mapping[str, Found]
     skipped: Mapping[str, str] = field(default_factory=dict)
-    highest: tuple[float, float] = (0.0, 0.0)
+    highest: tuple[float, float] | None = None
 
     def figures(self, group: Group) -> Iterator[tuple[Attack, Found]]:
         """Yield the attacks of a group that were run, in the order of the list."""
@@ -239,7 +284,10 @@ class Side:
                 yield attack, self.found[attack.name]
 
     def headline(self, group: Group) -> Headline | None:
-        """Return the figure with the highest risk of those that make the headline of a question; None where none was measured."""
+        """Return the figure with the highest risk of those that make the headline of a question; None where none was measured.
+
+        Of several with the same risk, it is one of which most people were tried, with as many known items as possible.
+        """
         figures = [
             Headline(attack, known, figure)
             for attack, found in self.figures(group)
@@ -247,7 +295,9 @@ class Side:
             for known, figure in each_figure(found).items()
             if figure.attack.tries and figure.tells
         ]
-        return max(figures, key=lambda one: one.figure.risk, default=None)
+        return max(
+            figures, key=lambda one: (one.figure.risk, one.figure.attack.tries, one.known), default=None
+        )
 
     def worst(self, group: Group) -> Figure | None:
         """Return the figure of the headline of a question; None where none was measured."""
@@ -266,7 +316,7 @@ class Side:
             own: dict[str, Any] = {}
             for attack, found in self.figures(group):
                 own |= _spelled(attack.name, found)
-            if group == "singling_out":
+            if group == "singling_out" and self.highest is not None:
                 own |= {"prosecutor_highest": self.highest[0], "journalist_highest": self.highest[1]}
             if group in QUESTIONS:
                 risk = self.risk(group)
@@ -293,6 +343,8 @@ class Risk:
         How the release was made, as its manifest says; "" without one.
     limits
         The thresholds of the lights.
+    series
+        The names of the releases, where a series of them was attacked.
     """
 
     before: Side
@@ -304,6 +356,7 @@ class Risk:
     people: int
     method: str = ""
     limits: Limits = LIMITS
+    series: tuple[str, ...] = ()
 
     @property
     def sides(self) -> dict[str, Side]:
@@ -319,7 +372,13 @@ class Risk:
         """Return it as ``incrowd risk --json`` prints it."""
         how = {"k": self.k, "seed": self.seed, "most": self.most, "data": self.name, "people": self.people}
         sides = {name: {**side.as_dict(), "lights": self.lights(side)} for name, side in self.sides.items()}
-        return {**how, "method": self.method or None, "limits": self.limits._asdict(), **sides}
+        return {
+            **how,
+            "method": self.method or None,
+            "series": list(self.series),
+            "limits": self.limits._asdict(),
+            **sides,
+        }
 
     def _repr_html_(self) -> str:
         title = f"{self.name}: what attackers get of {self.people:,} people (k = {self.k}). Private: for the owner."
@@ -356,9 +415,13 @@ class Risk:
 def parse_max_risk(text: str | None) -> dict[str, float]:
     """Read the most risk of questions, as ``singling_out=0.01,inference=0.1``."""
     most: dict[str, float] = {}
-    for part in filter(None, map(str.strip, (text or "").split(","))):
+    if text is None:
+        return most
+    for part in map(str.strip, text.split(",")):
         name, _, value = (piece.strip() for piece in part.partition("="))
         check_choice("max_risk", name, QUESTIONS)
+        if name in most:
+            raise BadInputError(f"{option('max_risk')} names {name} twice: give it one share")
         try:
             most[name] = float(value)
         except ValueError:

@@ -36,6 +36,8 @@ __all__ = [
     "known_in_words",
     "limits_in_words",
     "parts_of",
+    "people_in_words",
+    "released_in_words",
     "skipped_of",
 ]
 
@@ -50,6 +52,8 @@ LOWER_BOUND = "A low figure is a lower bound of what attackers can do: other att
 PRIVATE = "Private, for the owner of the data: measured with the originals, and no promise covers it."
 NOT_MEASURED = "not measured"
 TINY = 1e-9  # what rounding of binary numbers may add
+STEPS = (1, 2, 5, 10, 20, 30, 50, 75, 100)
+"""What a published risk is rounded up to, in percent."""
 SHOWN_KNOWN = (1, 2, 3, 5, 10)
 
 
@@ -124,6 +128,19 @@ def answer_of(risk: Risk, side: Side, group: Group) -> Answer:
     )
 
 
+def people_in_words(number: int) -> str:
+    """Return how many people there are."""
+    return f"{number:,} {'person' if number == 1 else 'people'}"
+
+
+def released_in_words(risk: Risk) -> str:
+    """Return what was attacked beside the raw data."""
+    if risk.after is None:
+        return "the data as they are, no release"
+    what = f"a series of {len(risk.series):,} releases" if risk.series else "released"
+    return f"{what} with method {risk.method or 'unknown'}"
+
+
 def parts_of(risk: Risk, known: tuple[int, ...] = SHOWN_KNOWN) -> list[Part]:
     """Return the attacks that were run, by question, with some numbers of known items and those that make a light."""
     parts = [Part(group, question, list(_rows(risk, group, known))) for group, question in GROUPS.items()]
@@ -175,7 +192,13 @@ def _certificate_row(name: str, headline: Headline | None) -> RiskRow:
         f"{figure.attack.tries:,}",
         "" if figure.control is None else share(figure.control.value),
         _headline_in_words(headline),
+        _at_most(figure.risk_interval.high),
     )
+
+
+def _at_most(risk: float) -> str:
+    """Return a risk rounded up to a step that is too wide for one person to move, so that it may be published."""
+    return f"{next(step for step in STEPS if 100 * risk <= step + TINY)}%"
 
 
 def limits_in_words(limits: Limits) -> str:

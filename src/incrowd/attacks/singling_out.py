@@ -72,10 +72,10 @@ def _of_raw(attacked: Attacked, setting: Setting, drawn: Drawn) -> tuple[Figure,
 
 def _matched(attacked: Attacked, drawn: Drawn) -> Matches:
     """Match what is known of people."""
-    held = attacked.seen.held.start, attacked.seen.held.value
+    held, holders = ((some.start, some.value) for some in (attacked.seen.held, attacked.holders))
     parts = in_parts(
         lambda first, stop: best_matches(
-            attacked.index, drawn.known[first:stop], held, drawn.person[first:stop]
+            attacked.index, drawn.known[first:stop], held, holders, drawn.person[first:stop]
         ),
         len(drawn),
     )

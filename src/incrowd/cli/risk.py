@@ -15,7 +15,18 @@ __all__ = ["risk"]
 @click.command(short_help="Attack a log or a release of it, and say what attackers get.")
 @click.argument("input", type=INPUT, nargs=-1, required=True, metavar="INPUT...")
 @click.option("--release", type=FILE, help="A release of INPUT, to attack it too.")
-@click.option("--private-map", type=FILE, help="The map that was written with it (anonymize --private-map).")
+@click.option(
+    "--series",
+    type=FILE,
+    metavar="DIR",
+    help="A series of releases of INPUT (anonymize --series), to attack all of them together.",
+)
+@click.option(
+    "--private-map",
+    type=FILE,
+    multiple=True,
+    help="The map that was written with a release (anonymize --private-map). Of a series, one for each release.",
+)
 @click.option(
     "--second-release", type=FILE, help="Another release of the same people, to attack both together."
 )
@@ -66,7 +77,7 @@ def risk(
     seed: int | None,
     **options: Any,
 ) -> None:
-    """Run attacks on INPUT as it is and, with --release and --private-map, on a release of it.
+    """Run attacks on INPUT as it is and, with --release and --private-map, on a release of it; or with --series on all releases of a series.
 
     They answer three questions of data-protection authorities: can a person be singled out, can what is known of a person be linked,
     can something be inferred? Each figure has a 95 % interval and, where it means anything, a control group of people who are not in
@@ -79,14 +90,17 @@ def risk(
       incrowd risk aol.tsv.gz
       incrowd risk aol.tsv.gz --release release --private-map private.map --out risk.html
       incrowd risk aol.tsv.gz --release release --private-map private.map --sensitive disease,religion
+      incrowd risk aol.tsv.gz --series series --private-map week-1.map --private-map week-2.map
     """  # noqa: D301 - click needs this character
     from incrowd.cli.progress import ProgressBars
     from incrowd.cli.risk_view import show_risk
-    from incrowd.jobs.risk import RiskOptions, check_page, parse_limits, run_risk, write_page
+    from incrowd.jobs.risk import check_page, run_risk, write_page
+    from incrowd.jobs.risk_options import RiskOptions, parse_limits
 
     if out is not None:
         check_page(out, options["release"], force=force)
     own = {name: options.pop(name) for name in OWN}
+    own["private_maps"] = options.pop("private_map")
     with given_inputs(input) as paths, ProgressBars() as progress:
         asked = RiskOptions(
             paths, **own, most=draws, seed=seed or 0, limits=parse_limits(limits), reading=options
@@ -102,7 +116,7 @@ def risk(
 
 OWN = (
     "release",
-    "private_map",
+    "series",
     "second_release",
     "second_map",
     "k",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from incrowd.attacks.result import QUESTIONS, attack_named, each_figure
+from incrowd.attacks.result import QUESTIONS, each_figure, title_of
 from incrowd.attacks.shown import (
     LOWER_BOUND,
     NAMES,
@@ -19,6 +19,8 @@ from incrowd.attacks.shown import (
     interval_in_words,
     limits_in_words,
     parts_of,
+    people_in_words,
+    released_in_words,
     skipped_of,
 )
 from incrowd.report.console import plain_console
@@ -34,7 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["show_risk"]
 
 STYLES = {"green": "bold green", "amber": "bold yellow", "red": "bold red", None: "dim"}
-KNOWN = (10,)
+KNOWN = 10
+KNOWN_OF_EACH = {"series_intersected": 3, "series_guessed": 3}
+"""The number of known items that an attack is shown with, where it is another one."""
 SHORT = {
     "unicity": "singled out by {} random items",
     "unicity_rarest": "singled out by {} rarest items",
@@ -42,11 +46,16 @@ SHORT = {
     "reidentified": "found by a guess with {} items",
     "at_risk": "share it with fewer than k",
     "marketer": "found if all are linked",
+    "named": "named by a map in the release",
     "halves": "two halves are linked",
     "found_again": "found by another time",
     "two_releases": "below k in two releases",
+    "series_intersected": "left in all, {} items of each",
+    "series_followed": "found in the next release",
+    "series_shared": "below k in all releases",
     "one_more_item": "one more guessed with {} items",
     "sensitive_item": "sensitive guessed with {} items",
+    "series_guessed": "guessed, {} items of each",
     "proven_items": "unprinted item is proven",
     "few_leaves": "class hides too few items",
     "alone": "alone with planted accounts",
@@ -58,8 +67,11 @@ SHORT = {
 def show_risk(risk: Risk, out: Path | None = None) -> None:
     """Show the light of each question, every attack before and after, what was not run, and where the page is."""
     console = plain_console()
-    released = f"method {visible(risk.method or 'unknown')}" if risk.after else "no release"
-    console.print(f"{visible(risk.name)}: {risk.people:,} people, {released}, k = {risk.k}.", soft_wrap=True)
+    released = released_in_words(risk)
+    console.print(
+        f"{visible(risk.name)}: {people_in_words(risk.people)}, {visible(released)}, k = {risk.k}.",
+        soft_wrap=True,
+    )
     console.print()
     console.print(_lights_table(risk))
     console.print(f"{limits_in_words(risk.limits)} --limits changes that.", style="dim")
@@ -69,7 +81,7 @@ def show_risk(risk: Risk, out: Path | None = None) -> None:
         console.print()
     console.print(_attacks_table(risk))
     for name, sides, why in skipped_of(risk):
-        console.print(f"Not run ({sides}): {attack_named(name).title}: {visible(why)}", style="dim")
+        console.print(f"Not run ({sides}): {title_of(name)}: {visible(why)}", style="dim")
     console.print(f"{LOWER_BOUND} {PRIVATE}", style="yellow")
     if out is not None:
         console.print(f"Page: {out}", soft_wrap=True)
@@ -116,10 +128,11 @@ def _attacks_table(risk: Risk) -> Table:
     last = list(risk.sides)[-1]
     for title in (*risk.sides, "control", f"risk {last}"):
         table.add_column(title, justify="right", no_wrap=True)
-    for part in parts_of(risk, KNOWN):
+    for part in parts_of(risk, (KNOWN, *KNOWN_OF_EACH.values())):
         table.add_row(Text(NAMES[part.group], style="bold"))
         for row in part.rows:
-            if row.known in (0, *KNOWN) or last in row.makes_light:
+            wanted = KNOWN_OF_EACH.get(row.attack.name, KNOWN)
+            if row.known in (0, wanted) or last in row.makes_light:
                 table.add_row(*_cells(row, last))
     return table
 

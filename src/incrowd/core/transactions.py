@@ -261,11 +261,12 @@ class Transactions:
             events=None if self.events is None else self.events.only_rows(kept),
         )
 
-    def _rows(self, chosen: Ints64) -> Transactions:
-        """Return some rows, and of the vocabulary what occurs in them."""
+    def take_rows(self, chosen: Ints64) -> Transactions:
+        """Return some rows; the vocabulary stays as it is, and so does what is attached to it."""
         indptr, at = take_lists(self.indptr, chosen)
         which = pa.array(chosen)
-        some = self._with(
+        active = self.activity
+        return self._with(
             indptr=indptr,
             items=self.items[at],
             counts=self.counts[at],
@@ -273,11 +274,13 @@ class Transactions:
             owners=self.owners.take(which),
             people=None if self.people is None else self.people.take(which),
             events=None if self.events is None else self.events.rows(chosen),
-            activity=None
-            if self.activity is None
-            else self.activity._replace(days=self.activity.days[chosen]),
+            activity=None if active is None else active._replace(days=active.days[chosen]),
             weeks=None if self.weeks is None else self.weeks.rows(chosen),
         )
+
+    def _rows(self, chosen: Ints64) -> Transactions:
+        """Return some rows, and of the vocabulary what occurs in them."""
+        some = self.take_rows(chosen)
         missing = np.ones(len(self.vocabulary), dtype=np.bool_)
         missing[some.items] = False
         return some.without_items(missing, note=f"Took {len(chosen):,} of {len(self):,} rows.")

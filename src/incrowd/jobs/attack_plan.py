@@ -12,13 +12,14 @@ from incrowd.core.classes import Classes
 from incrowd.core.tiles import Tiles
 from incrowd.core.types import Bools
 from incrowd.jobs.anonymize import make_release
+from incrowd.jobs.spec import Job
 from incrowd.jobs.subject import Subject
 from incrowd.methods.registry import Method, method_named
 from incrowd.release.model import Release
 from incrowd.release.tiles import TileRelease
 from incrowd.taxonomy import Attached
 
-__all__ = ["Made", "Plan", "Published", "made_of", "published_by", "seen_by"]
+__all__ = ["Made", "Plan", "Published", "made_by", "made_of", "published_by", "seen_by"]
 
 Published = Classes | Tiles
 
@@ -74,6 +75,11 @@ def made_of(release: Release | TileRelease) -> Made:
     distinct: Distinct | None = "records" if release.claim.distinct == "records" else None
     seed = int(release.parameters["seed"])
     return Made(method, method.read_parameters(own), release.claim.k, seed, distinct)
+
+
+def made_by(job: Job) -> Made:
+    """Return how a job makes a release."""
+    return Made(job.method, job.setting.parameters, job.k, job.seed, job.options.distinct)
 
 
 def seen_by(subject: Subject, published: Published) -> Seen:

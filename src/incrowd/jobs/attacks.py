@@ -15,6 +15,7 @@ from incrowd.attacks.attacked import Attacked, Outsiders, Setting, attacked_raw
 from incrowd.attacks.people import People
 from incrowd.attacks.rates import Figure, Rate
 from incrowd.attacks.result import Found, Side
+from incrowd.attacks.seen import Seen
 from incrowd.core.claims import check_k
 from incrowd.core.types import Bools
 from incrowd.errors import IncrowdError
@@ -25,7 +26,15 @@ from incrowd.release.model import Release
 from incrowd.release.tiles import TileRelease
 from incrowd.taxonomy import Attached
 
-__all__ = ["attack_published", "attack_raw", "outsiders", "risk_of"]
+__all__ = [
+    "NO_CONTROL",
+    "attack_published",
+    "attack_raw",
+    "outsiders",
+    "parted",
+    "risk_of",
+    "seen_without_others",
+]
 
 FEW = 300
 LARGEST_CONTROL = 100_000
@@ -33,6 +42,7 @@ LARGEST_CONTROL = 100_000
 OUTSIDE, FEW_OUTSIDE = 0.1, 250
 """The share of people who are left out of the control's release: few, since a release of fewer people says less; of few people, more."""
 CONTROL_CODE = 9
+NO_CONTROL = "no release could be made without the control group"
 
 
 def risk_of(
@@ -72,7 +82,7 @@ def attack_published(subject: Subject, published: Published, made: Made | None, 
         try:
             control = outsiders(subject, made, plan.setting)
         except IncrowdError as error:
-            skipped["control"] = f"no release could be made without the control group: {error}"
+            skipped["control"] = f"{NO_CONTROL}: {error}"
     found, more, highest = _everywhere(attacked, control, subject, plan)
     if subject.halves is not None:
         found["found_again"] = linkability.found_again(attacked, subject.halves[1], plan.setting)
@@ -110,18 +120,23 @@ def _everywhere(
 
 def outsiders(subject: Subject, made: Made, setting: Setting) -> Outsiders:
     """Make a release from most of the people, in the way of another, and return it with the others."""
-    data, tree = subject.attached.transactions, subject.attached.taxonomy
-    inside, outside = _parted(subject.people, setting.dice(CONTROL_CODE))
-    most = subject.attached._replace(transactions=data.only_rows(inside[data.person]))
-    seen = seen_by(replace(subject, attached=most), made.again(most))
-    return Outsiders(Attacked(subject.people, tree, seen), outside)
+    inside, outside = parted(subject.people.sizes > 0, setting)
+    seen = seen_without_others(subject, made, inside)
+    return Outsiders(Attacked(subject.people, subject.attached.taxonomy, seen), outside)
 
 
-def _parted(people: People, dice: np.random.Generator) -> tuple[Bools, Bools]:
-    """Return who is in the control's release, and who is left out of it."""
-    drawn = dice.permutation(np.flatnonzero(people.sizes))[:LARGEST_CONTROL]
+def seen_without_others(subject: Subject, made: Made, inside: Bools) -> Seen:
+    """Return what would be seen if only some of the people were in the data."""
+    data = subject.attached.transactions
+    some = subject.attached._replace(transactions=data.only_rows(inside[data.person]))
+    return seen_by(replace(subject, attached=some), made.again(some))
+
+
+def parted(filled: Bools, setting: Setting) -> tuple[Bools, Bools]:
+    """Return who is in the control's release, and who is left out of it, of the people who have anything."""
+    drawn = setting.dice(CONTROL_CODE).permutation(np.flatnonzero(filled))[:LARGEST_CONTROL]
     few = min(max(round(OUTSIDE * len(drawn)), FEW_OUTSIDE), len(drawn) // 5)
-    inside, outside = (np.zeros(len(people), dtype=np.bool_) for _ in range(2))
+    inside, outside = (np.zeros(len(filled), dtype=np.bool_) for _ in range(2))
     outside[drawn[:few]] = True
     inside[drawn[few:]] = True
     return inside, outside

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ from incrowd.core.transactions import Transactions
 from incrowd.core.types import Progress
 from incrowd.errors import BadInputError, option
 from incrowd.jobs.library import Listener, opened
-from incrowd.jobs.risk import RiskOptions, attack_release, parse_limits, run_risk
+from incrowd.jobs.risk import attack_release, run_risk
+from incrowd.jobs.risk_options import RiskOptions, check_numbers, parse_limits
 from incrowd.jobs.spec import IN_MEMORY, Job
 from incrowd.logs import Log
 from incrowd.logs.formats.columns import MORE_ROLES, ROLES
@@ -28,7 +29,8 @@ def risk(
     data: object,
     release: str | os.PathLike[str] | None = None,
     *,
-    private_map: str | os.PathLike[str] | None = None,
+    private_map: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
+    series: str | os.PathLike[str] | None = None,
     second: tuple[str | os.PathLike[str], str | os.PathLike[str]] | None = None,
     k: int | None = None,
     unit: str | None = None,
@@ -52,6 +54,8 @@ def risk(
         A release that was made in this process, which holds its originals; or whatever :func:`incrowd.read` takes, or a log that was read.
     release, private_map
         The directory of a release of these data, and the map that was written with it.
+    series
+        The directory of a series of releases, to attack all of them together; `private_map` is then a list, with one map for each.
     second
         Another release of the same people and its map, to attack both together.
     k, draws, seed
@@ -71,8 +75,9 @@ def risk(
     how |= {"sensitive": _text(sensitive), "limits": parse_limits(limits and ",".join(map(str, limits)))}
     reading = {"unit": unit, "items": items, "taxonomy": _text(taxonomy)}
     how["reading"] = {**reading, "memory": str(memory or machine_memory())}
-    paths = map(_path, (release, private_map, *(second or (None, None))))
-    how |= dict(zip(("release", "private_map", "second_release", "second_map"), paths, strict=True))
+    paths = map(_path, (release, series, *(second or (None, None))))
+    how |= dict(zip(("release", "series", "second_release", "second_map"), paths, strict=True))
+    how["private_maps"] = _paths(private_map)
     options = RiskOptions(IN_MEMORY, **how)
     return _attacked(data, options, columns, Listener(progress))
 
@@ -85,14 +90,22 @@ def _path(given: str | os.PathLike[str] | None) -> Path | None:
     return None if given is None else Path(given)
 
 
+def _paths(given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None) -> tuple[Path, ...]:
+    if given is None or isinstance(given, (str, os.PathLike)):
+        return () if given is None else (Path(given),)
+    return tuple(map(Path, given))
+
+
 def _attacked(data: object, options: RiskOptions, columns: Mapping[str, str], listener: Listener) -> Risk:
     """Run the attacks on what was given."""
     unknown = next((name for name in columns if name not in (*ROLES, *MORE_ROLES)), None)
     if unknown is not None:
         raise BadInputError(f"risk has no argument '{unknown}': help(incrowd.risk) lists them")
     if isinstance(data, (Release, TileRelease)):
-        if options.release is not None:
-            raise BadInputError(f"a release that was made here holds its data: drop {option('release')}")
+        given = {"release": options.release, "series": options.series, "private_map": options.private_map}
+        for name in (name for name, path in given.items() if path is not None):
+            raise BadInputError(f"a release that was made here holds its data: drop {option(name)}")
+        check_numbers(options)
         return attack_release(data, options, listener)
     if isinstance(data, Transactions):
         raise BadInputError(

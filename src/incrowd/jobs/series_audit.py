@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from incrowd.auditing.series import SAME_SEED, SeriesAudit, audit_index
@@ -13,7 +14,16 @@ from incrowd.release.files.series_index import INDEX_NAME, Index, files_of, read
 from incrowd.release.series import Series
 from incrowd.release.series_place import LEDGER_NAME
 
-__all__ = ["audit_series"]
+__all__ = ["FoundSeries", "audit_series", "find_series"]
+
+
+@dataclass(frozen=True)
+class FoundSeries:
+    """A series: its index, the ledger where that is at hand, and where releases are, by name."""
+
+    index: Index
+    ledger: Series | None
+    places: Mapping[str, Path]
 
 
 def audit_series(series: str | Path, releases: Sequence[str | Path] = ()) -> SeriesAudit:
@@ -27,18 +37,24 @@ def audit_series(series: str | Path, releases: Sequence[str | Path] = ()) -> Ser
         Where releases are: their directories, under any name, or directories that hold them. Without it they are looked for beside the index, and in and
         beside the directory of the series; with the ledger, also where they were written.
     """
+    found = find_series(series, releases)
+    index = found.index
+    result = audit_index(index, found.places)
+    if found.ledger is None:
+        result.unchecked.append("that the index is what the ledger says: the ledger is the publisher's")
+    else:
+        _check_ledger(index, found.ledger.index, result)
+    return result
+
+
+def find_series(series: str | Path, releases: Sequence[str | Path] = ()) -> FoundSeries:
+    """Read the index of a series and look for its releases; see :func:`audit_series`."""
     place = Path(series)
     index = read_index(place)
     home = place if place.is_dir() else place.absolute().parent
     ledger = Series(home, read_only=True, check_index=False) if os.path.lexists(home / LEDGER_NAME) else None
     written = {one.entry.name: Path(one.place) for one in ledger.releases if one.place} if ledger else {}
-    found = _places(index, home, [Path(path) for path in releases], written)
-    result = audit_index(index, found)
-    if ledger is None:
-        result.unchecked.append("that the index is what the ledger says: the ledger is the publisher's")
-    else:
-        _check_ledger(index, ledger.index, result)
-    return result
+    return FoundSeries(index, ledger, _places(index, home, [Path(path) for path in releases], written))
 
 
 def _check_ledger(index: Index, derived: Index, result: SeriesAudit) -> None:

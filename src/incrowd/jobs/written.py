@@ -14,23 +14,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from incrowd.attacks.people import Lists
+from incrowd.attacks.rates import Figure, Rate
 from incrowd.auditing.labels import Finder, alternatives
 from incrowd.auditing.tiles import nodes_of_tiles
 from incrowd.core.classes import WITHHELD, Classes
 from incrowd.core.promises import read_settings
-from incrowd.core.ragged import starts_of
+from incrowd.core.ragged import distinct, list_ids, starts_of, take_lists
 from incrowd.core.tiles import Tiles
+from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints, Ints64
 from incrowd.errors import BadInputError
 from incrowd.release.files.manifest import LIST_FORMAT, TILES_FORMAT, Manifest, format_of, read_manifest
 from incrowd.release.files.parts import part_files, runs_in
 from incrowd.release.files.records import Label
 from incrowd.release.files.tile_table import TileTable
-from incrowd.release.files.tiles import open_tiles
-from incrowd.release.private_map import PrivateMap
+from incrowd.release.files.tiles import TileManifest, open_tiles
+from incrowd.release.private_map import is_map, read_map
 from incrowd.taxonomy import Attached, Taxonomy
 
-__all__ = ["Owned", "owned_by_map", "published_in", "tiles_on"]
+__all__ = ["Owned", "foreign_labels", "named_in", "published_by_map", "published_in", "tiles_on"]
+
+
+FOREIGN = "the release has labels that the originals do not have: give what the release was made from"
+MOST_MISFITS = 0.05
+"""The share of rows with a label that is not theirs above which a map is not believed."""
 
 
 class Owned(NamedTuple):
@@ -41,9 +49,60 @@ class Owned(NamedTuple):
     renamed: Mapping[str, str]
 
 
-def owned_by_map(given: PrivateMap) -> Owned:
-    """Return what a private map says."""
-    return Owned(pa.array(given.owner, pa.string()), np.array(given.row, dtype=np.int64), given.renamed)
+def published_by_map(directory: Path, private_map: Path, attached: Attached) -> Classes | Tiles:
+    """Return what a release publishes, given the map that was written with it; refuse another release's."""
+    given = read_map(private_map)
+    if not given.is_of(directory):
+        raise BadInputError(
+            f"the private map {private_map} is another release's: give the one that was written with {directory}"
+        )
+    owner, row = pa.array(given.owner, pa.string()), np.array(given.row, dtype=np.int64)
+    published = published_in(directory, attached, Owned(owner, row, given.renamed))
+    _check_fit(directory, published, attached)
+    return published
+
+
+def _check_fit(directory: Path, published: Classes | Tiles, attached: Attached) -> None:
+    """Refuse data of other people, or a map that gives people what is not theirs: attacks would find nothing, which would look harmless."""
+    manifest: Manifest | TileManifest = read_manifest(
+        directory, TileManifest if isinstance(published, Tiles) else Manifest
+    )
+    if manifest.claim.speaks_of != "owner" or manifest.claim.within is not None:
+        return  # what is published of people need not be theirs
+    if isinstance(published, Tiles):
+        row, number = list_ids(published.held_start), published.held
+    else:
+        row = np.flatnonzero(published.of_row != WITHHELD)
+        number = published.of_row[row]
+    misfits = foreign_labels(attached, row, Lists(published.start, published.nodes), number)
+    if misfits > MOST_MISFITS * len(distinct(row)):
+        raise BadInputError(
+            f"{misfits:,} owners of the private map have labels that are not of their items: "
+            "give the data that the release was made from, and hold it against them with 'incrowd audit'"
+        )
+
+
+def foreign_labels(attached: Attached, row: Ints, sets: Lists, number: Ints) -> int:
+    """Count the rows that have a set, row by row, with a label that is none of their items and above none of them."""
+    data, tree = attached.transactions, attached.taxonomy
+    assert tree.item_leaf is not None  # noqa: S101 - the items are attached
+    own = np.sort(list_ids(data.indptr) * tree.leaf_count + tree.item_leaf[data.items])
+    start, at = take_lists(sets.start, number.astype(np.int64))
+    node, holder = sets.value[at], row[list_ids(start)].astype(np.int64) * tree.leaf_count
+    first, last = (np.searchsorted(own, holder + leaf[node]) for leaf in (tree.first_leaf, tree.last_leaf))
+    return len(distinct(holder[first == last]))
+
+
+def named_in(directory: Path, data: Transactions) -> Figure:
+    """Return the share of the people with any items whom a private map inside the release names."""
+    owners: set[str] = set()
+    for path in sorted(directory.rglob("*")):
+        if path.is_file() and is_map(path):
+            owners |= set(read_map(path).owner)
+    filled = np.diff(data.indptr) > 0
+    named = np.array(pc.is_in(data.owners, value_set=pa.array(sorted(owners), pa.string())), dtype=np.bool_)
+    people, found = distinct(data.person[filled]), distinct(data.person[filled & named])
+    return Figure(Rate(float(len(found)), len(people)))
 
 
 def published_in(directory: Path, attached: Attached, owned: Owned | None) -> Classes | Tiles:
@@ -95,15 +154,20 @@ def tiles_on(tiles: TileTable, tree: Taxonomy, held_start: Ints64, held: Ints) -
 
 def _tiles_in(directory: Path, attached: Attached, owned: Owned) -> Tiles:
     """Return published tiles, and who holds them."""
-    unit = _units(attached, owned)
+    unit, tiles = _units(attached, owned), open_tiles(directory)
+    _check_rows(owned, len(tiles.people))
     order = np.lexsort((owned.row, unit))
     start = starts_of(np.bincount(unit, minlength=len(attached.transactions)))
-    made = tiles_on(open_tiles(directory), attached.taxonomy, start, owned.row[order])
+    made = tiles_on(tiles, attached.taxonomy, start, owned.row[order])
     if made is None:
-        raise BadInputError(
-            "the release has labels that the originals do not have: give what the release was made from"
-        )
+        raise BadInputError(FOREIGN)
     return made
+
+
+def _check_rows(owned: Owned, rows: int) -> None:
+    """Refuse a map that names rows which a release does not have."""
+    if len(owned.row) and not 0 <= owned.row.min() <= owned.row.max() < rows:
+        raise BadInputError("the private map is another release's: it names rows that this one does not have")
 
 
 def _classes_in(directory: Path, attached: Attached, owned: Owned) -> Classes:
@@ -115,10 +179,11 @@ def _classes_in(directory: Path, attached: Attached, owned: Owned) -> Classes:
     above = _parents(directory / "taxonomy.parquet") if texts == "queries" else {}
     labels = {label for (own, _), _ in runs for label in own}
     node_of = {label: _nodes_of(label, find, above) for label in labels}
+    if texts == "none" and not all(node_of.values()):
+        raise BadInputError(FOREIGN)
     start, nodes = _nodes([own for (own, _), _ in runs], node_of)
     record_of_row = np.repeat(np.arange(len(runs), dtype=np.int32), [size for _, size in runs])
-    if len(owned.row) and not 0 <= owned.row.min() <= owned.row.max() < len(record_of_row):
-        raise BadInputError("the private map is another release's: it names rows that this one does not have")
+    _check_rows(owned, len(record_of_row))
     of_row = np.full(len(attached.transactions), WITHHELD, dtype=np.int32)
     of_row[_units(attached, owned)] = record_of_row[owned.row]
     return Classes(of_row, start, nodes, np.ones(len(nodes), dtype=np.int32))

@@ -19,6 +19,7 @@ from incrowd.release.files.parts import part_files
 __all__ = [
     "MAP_ROWS_A_GROUP",
     "MAP_SCHEMA",
+    "RECORDS",
     "PrivateMap",
     "check_map",
     "is_map",

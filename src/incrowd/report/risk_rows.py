@@ -22,6 +22,8 @@ class RiskRow(NamedTuple):
         How often the attack succeeds in the control group.
     attack
         What the attack does to how many of these people.
+    at_most
+        A round share that the risk is below, as far as the tries tell. It may be published; the exact figures are the owner's.
     """
 
     question: str
@@ -30,11 +32,9 @@ class RiskRow(NamedTuple):
     tries: str = ""
     control: str = ""
     attack: str = ""
+    at_most: str = ""
 
     @property
-    def in_words(self) -> str:
-        """The row as one line."""
-        if not self.tries:
-            return f"{self.question}: {self.risk}"
-        control = f"control {self.control}" if self.control else "no control group"
-        return f"{self.question}: {self.risk} ({self.interval}), {self.tries} people tried, {control}"
+    def in_public(self) -> str:
+        """The row as one line that may be published: no share of it tells of a single person."""
+        return f"{self.question}: {f'at most {self.at_most}' if self.at_most else self.risk}"
