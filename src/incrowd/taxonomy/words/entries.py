@@ -17,7 +17,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.taxonomy.sources.wordnet import VERB_RULES, lexicon
-from incrowd.taxonomy.words.numbers import parse_number
+from incrowd.taxonomy.words.numbers import parse_identity, parse_number
+from incrowd.taxonomy.words.people import (
+    ends_like_a_surname,
+    folded,
+    holds_full_name,
+    is_full_name,
+    is_rare_double,
+    squeezed,
+)
 from incrowd.taxonomy.words.sites import parse_site
 from incrowd.taxonomy.words.spelling import Spelling
 from incrowd.taxonomy.words.table import word_table
@@ -52,10 +60,9 @@ SHORTEST_MISSPELLED = 7
 SHORTEST_PLURAL = 5
 MOST_INITIALS = 3
 MOST_DIGITS = 4  # in the name of a site that is published
-SHORTEST_NAME, SHORTEST_FULL_NAME = 3, 7  # of names that are written as one word
 SHORTEST_RARE_SURNAME = 4  # shorter ones are initials rather
 DOTTED = frozenset(["us", "usa", "uk", "tv", "dc"])  # as u.s.; other short ones mean many things
-_EMAIL = re.compile(r"(?:mailto:)?[^@\s]+@[^@\s]+")
+_EMAIL = re.compile(r"\S+(?:@|%40|[(\[{<]at[)\]}>])\S+")
 _WORD = re.compile("[a-z]+")
 _INITIALS = re.compile(r"[a-z](?:[.&]?[a-z]){0,2}")
 _SEPARATORS = re.compile("[._-]+")
@@ -82,7 +89,7 @@ class Entry(NamedTuple):
 
 
 def name_words(words: Sequence[str]) -> list[Entry | None]:
-    """Return what each word is; None for nouns of WordNet, texts of several words, and words of which nothing is known.
+    """Return what each word is; None for nouns of WordNet, words of which nothing is known, and texts of several words that are not private.
 
     Words are in small letters. Those that are no nouns, names or numbers are compared with all known words at once.
     """
@@ -108,9 +115,26 @@ def published_as(items: pa.Array) -> pa.Array:
 
 def _name(word: str) -> Entry | None:
     """Return what a word is by all rules but those of misspelling and shape."""
-    if not word or " " in word or lexicon().lemma_of(word) is not None:
+    if not word or lexicon().lemma_of(word) is not None:
         return None
+    if (hidden := _hidden(word)) is not None or " " in word:
+        return hidden
     return next((entry for rule in _RULES if (entry := rule(word)) is not None), None)
+
+
+def _hidden(word: str) -> Entry | None:
+    """Return what is private in a text of several words, or in a word with unusual characters once those are the usual ones."""
+    plain = folded(word)
+    if plain == word and " " not in word:
+        return None
+    rules = _RULES if " " not in word else (_email, _identity, _full_name)
+    found = next((entry for rule in rules if (entry := rule(plain)) is not None), None)
+    return found if found is not None and found.item == found.parent else None
+
+
+def _identity(text: str) -> Entry | None:
+    number = parse_identity(text)
+    return None if number is None else Entry(*number)
 
 
 def _email(word: str) -> Entry | None:
@@ -126,13 +150,18 @@ def _site(word: str) -> Entry | None:
     site = parse_site(word, word_table().countries)
     if site is None:
         return None
-    if _is_full_name(site.name) or _rare_surname(site.name):
+    name = site.name
+    if is_full_name(name) or _rare_surname(name):
         return Entry(
             "site", PERSONAL_SITE, PERSONAL_SITE, "a site with a person's name: published as its kind only"
         )
-    if sum(c.isdigit() for c in site.name) > MOST_DIGITS:
+    many_digits = sum(c.isdigit() for c in name) > MOST_DIGITS
+    if many_digits or parse_identity(name) or holds_full_name(name):
         return Entry(
-            "site", site.parent, site.parent, "a site with a number in its name: published as its kind only"
+            "site",
+            site.parent,
+            site.parent,
+            "a site with a number or a person in its name: published as its kind only",
         )
     return Entry("site", site.site, site.parent, "the address of a site")
 
@@ -144,52 +173,25 @@ def _number(word: str) -> Entry | None:
 
 def _full_name(word: str) -> Entry | None:
     """Return a given name and a surname in one word, with or without something between them."""
-    if not _is_full_name(word):
+    if not is_full_name(word):
         return None
     return Entry(FULL_NAME, FULL_NAME, FULL_NAME, "a person's names in one word: published as its kind only")
 
 
-def _is_full_name(word: str) -> bool:
-    """Tell whether a word is a given name and a surname, or two surnames with a hyphen; one that is known otherwise is not."""
-    table, parts = word_table(), _SEPARATORS.split(word)
-    squeezed = "".join(parts)
-    if squeezed in table.words or lexicon().lemma_of(squeezed) is not None:
-        return False
-    if len(parts) > 1:
-        named = parts[0] in table.given_names or (
-            _is_surname(parts[0], rare=True) and not table.common.issuperset(parts)
-        )
-        return named and _is_surname(parts[-1], rare=True)
-    if len(word) < SHORTEST_FULL_NAME:
-        return False
-    ends = range(SHORTEST_NAME, len(word) - SHORTEST_NAME + 1)
-    return any(word[:end] in table.given_names and _is_surname(word[end:], rare=False) for end in ends)
-
-
-def _is_surname(word: str, *, rare: bool) -> bool:
-    return word in word_table().surnames or (rare and word in word_table().rare_surnames)
-
-
 def _form(word: str) -> Entry | None:
     """Return the possessive of a word, or a noun of WordNet that is written with other signs between its letters."""
-    squeezed = _squeezed(word)
+    letters = squeezed(word)
     base = word.removesuffix("'s")
-    if base != word and squeezed not in word_table().words:
+    if base != word and letters not in word_table().words:
         if (lemma := lexicon().lemma_of(base)) is not None:
             return Entry("form", lemma, _label_of(lemma), f"the possessive of the noun '{lemma}'")
         entry = _name(base)
         return entry and entry._replace(kind="form", why=f"a possessive; {entry.why}")
-    for form in (squeezed, _SEPARATORS.sub(" ", word)):
+    for form in (letters, _SEPARATORS.sub(" ", word)):
         too_short = len(form) <= MOST_INITIALS and form not in DOTTED
         if form != word and not too_short and (lemma := lexicon().lemma_of(form)) is not None:
             return Entry("form", lemma, _label_of(lemma), f"the noun '{lemma}' written in another way")
     return None
-
-
-def _squeezed(word: str) -> str:
-    """Return a word without accents and the signs between its letters."""
-    letters = unicodedata.normalize("NFKD", word)
-    return "".join(c for c in letters if not unicodedata.combining(c) and c not in "'’`._-")  # noqa: RUF001
 
 
 def _label_of(lemma: str) -> str:
@@ -215,12 +217,12 @@ def _derived(word: str) -> Entry | None:
 
 def _listed(word: str) -> Entry | None:
     """Return a word of the table, or the plural of one."""
-    words, squeezed = word_table().words, _squeezed(word)
-    if squeezed in words:
-        kind, parent = words[squeezed]
-        return Entry(kind, squeezed, parent, f"the table lists it as {kind}")
-    one = squeezed.removesuffix("s")
-    if len(squeezed) >= SHORTEST_PLURAL and one in words and one != squeezed and words[one].kind in _NAMES:
+    words, letters = word_table().words, squeezed(word)
+    if letters in words:
+        kind, parent = words[letters]
+        return Entry(kind, letters, parent, f"the table lists it as {kind}")
+    one = letters.removesuffix("s")
+    if len(letters) >= SHORTEST_PLURAL and one in words and one != letters and words[one].kind in _NAMES:
         return Entry(
             "form",
             one,
@@ -231,10 +233,16 @@ def _listed(word: str) -> Entry | None:
 
 
 def _rare_surname(word: str) -> Entry | None:
-    squeezed = _squeezed(word)
-    if len(squeezed) < SHORTEST_RARE_SURNAME or squeezed not in word_table().rare_surnames:
-        return None
-    return Entry("rare surname", RARE_NAME, RARE_NAME, "a rare surname: published as its kind only")
+    """Return a rare surname of the census, or what is written like one."""
+    letters = squeezed(word)
+    listed = len(letters) >= SHORTEST_RARE_SURNAME and letters in word_table().rare_surnames
+    if listed:
+        return Entry("rare surname", RARE_NAME, RARE_NAME, "a rare surname: published as its kind only")
+    if ends_like_a_surname(letters) or is_rare_double(word):
+        return Entry(
+            "rare surname", RARE_NAME, RARE_NAME, "written like a rare name: published as its kind only"
+        )
+    return None
 
 
 def _compound(word: str) -> Entry | None:
