@@ -103,6 +103,15 @@ TRAPS = {
     "what.is": None,
     "boulder.co": None,
     "carpark": None,  # a part of three letters
+    "lionking": None,  # rather a name than a king
+    "boxscores": None,
+    "a-men": None,  # not amen
+    "starfleet": ("full name", "possible name"),  # two common nouns that are names too
+    "young's": ("given name", "young's"),  # more often a name than offspring
+    "ceolas": None,  # given names have no plurals
+    "portishead": None,  # a small town; more often something else
+    "baxter": ("surname", "baxter"),  # a small town and a surname
+    "http://38.21.11.25/x": ("site", "web site"),
     "mary q. walsh": ("full name", FULL_NAME),  # as one item; as two words of a query they are two items
     "will smith movies": None,  # other texts of several words are no word
     "smith&wesson": None,  # two surnames with another sign than a hyphen are rather a firm

@@ -162,7 +162,7 @@ INPUT_OPTIONS = (
     *FORM_OPTIONS,
     click.option(
         "--unlisted",
-        help="Items that the taxonomy lacks: keep (a branch of their own), name (with wordnet: a parent that tells their kind), drop or refuse.  [default: keep for wordnet, refuse for a file]",
+        help="Items that the taxonomy lacks: name (a parent that tells their kind), keep (a branch of their own), drop or refuse.  [default: name for words on wordnet, keep for other items on wordnet, refuse for a file]",
     ),
     click.option(
         "--seed",

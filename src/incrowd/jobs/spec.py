@@ -25,6 +25,7 @@ from incrowd.jobs.settings import Setting
 from incrowd.logs import ITEMS, InputForm, Inputs, Unit, format_of, parse_unit, read_form
 from incrowd.logs.files import find_parts, name_of
 from incrowd.logs.input import Input
+from incrowd.logs.items import WORD_ITEMS
 from incrowd.logs.kinds import roles_of
 from incrowd.methods.registry import GOALS, METHODS, Method, method_named
 from incrowd.release.certificate import check_pages
@@ -307,17 +308,23 @@ def settled(job: Job, read: Input) -> Job:
     else:
         unit, items = job.method.unit if read.has_times else "user", job.method.items
     kind = read.kind_of_items(job.items or items)
-    said = (
-        ()
-        if read.is_baskets
-        else ((option("items", kind), job.options.items), (option("unit", unit), job.options.unit))
-    )
+    said: list[tuple[str, str | None]] = []
+    if not read.is_baskets:
+        said += [(option("items", kind), job.options.items), (option("unit", unit), job.options.unit)]
+    if names_words(job, kind, job.options.taxonomy or "wordnet"):
+        said.append((option("unlisted", "name"), None))
     return replace(
         job,
         unit=job.unit or parse_unit(unit),
         items=kind,
         chosen=(*job.chosen, *(spelled for spelled, given in said if given is None)),
     )
+
+
+def names_words(job: Job, items: str, source: str) -> bool:
+    """Tell whether words that WordNet lacks are named because nothing was said: where single words are placed on WordNet."""
+    by_default = job.options.unlisted is None and not job.method.is_noisy
+    return by_default and source == "wordnet" and items in WORD_ITEMS
 
 
 def _seed_of(options: Options, method: Method) -> int:

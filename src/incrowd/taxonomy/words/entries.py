@@ -22,6 +22,7 @@ from incrowd.taxonomy.words.people import (
     ends_like_a_surname,
     folded,
     holds_full_name,
+    is_certain,
     is_full_name,
     is_rare_double,
     squeezed,
@@ -54,7 +55,18 @@ KINDS = {
     "misspelling": "misspellings",
     "shape": "initials, symbols and other scripts",
 }
-FULL_NAME, RARE_NAME, EMAIL, PERSONAL_SITE = "full name", "rare name", "e-mail address", "personal site"
+FULL_NAME, POSSIBLE_NAME, RARE_NAME = "full name", "possible name", "rare name"
+EMAIL, PERSONAL_SITE, SITE = "e-mail address", "personal site", "web site"
+# Second words of compounds: what is written as one word with one of these is of its kind; with most other words it is a name.
+HEADS = frozenset(
+    """
+    airline album bag book card catalog child club college collection company contest course dealer directory doctor event exhibition festival film
+    food furniture game group guide hotel insurance jewelry job lawyer league lesson lover magazine maker man market medicine money movie museum
+    music newspaper office owner party photograph picture player poem police product program recipe report reservation restaurant sale
+    school service shop show site software song sport stock store student supply teacher team theater ticket tour toy tournament
+    training vacation video weather website wine woman worker writer
+    """.split()  # noqa: SIM905
+)
 SHORTEST_PART = 4  # of a compound
 SHORTEST_MISSPELLED = 7
 SHORTEST_PLURAL = 5
@@ -63,6 +75,9 @@ MOST_DIGITS = 4  # in the name of a site that is published
 SHORTEST_RARE_SURNAME = 4  # shorter ones are initials rather
 DOTTED = frozenset(["us", "usa", "uk", "tv", "dc"])  # as u.s.; other short ones mean many things
 _EMAIL = re.compile(r"\S+(?:@|%40|[(\[{<]at[)\]}>])\S+")
+_NUMBERED_SITE = re.compile(
+    r"(?:[a-z]{3,5}://\d+(?:\.\d+){3}|\d+(?:\.\d+){3}(?=[:/]))(?:[:/?#].*)?", re.DOTALL
+)
 _WORD = re.compile("[a-z]+")
 _INITIALS = re.compile(r"[a-z](?:[.&]?[a-z]){0,2}")
 _SEPARATORS = re.compile("[._-]+")
@@ -71,7 +86,7 @@ _SCRIPTS = {
     "KATAKANA": "chinese or japanese word", "CYRILLIC": "cyrillic word", "DEVANAGARI": "devanagari word",
     "GREEK": "greek word", "HANGUL": "hangul word", "HEBREW": "hebrew word", "THAI": "thai word",
 }  # fmt: skip
-_NAMES = frozenset(["brand", "given name", "place", "surname"])  # kinds that have plurals
+_NAMES = frozenset(["brand", "surname"])  # kinds that have plurals
 
 
 class Entry(NamedTuple):
@@ -147,16 +162,18 @@ def _email(word: str) -> Entry | None:
 
 def _site(word: str) -> Entry | None:
     """Return a site; that of a person, or with a number in its name, is published as its kind only."""
+    if _NUMBERED_SITE.fullmatch(word):
+        return Entry("site", SITE, SITE, "the address of a site by its number: published as its kind only")
     site = parse_site(word, word_table().countries)
     if site is None:
         return None
     name = site.name
-    if is_full_name(name) or _rare_surname(name):
+    if (is_full_name(name) and is_certain(name)) or _rare_surname(name):
         return Entry(
             "site", PERSONAL_SITE, PERSONAL_SITE, "a site with a person's name: published as its kind only"
         )
     many_digits = sum(c.isdigit() for c in name) > MOST_DIGITS
-    if many_digits or parse_identity(name) or holds_full_name(name):
+    if many_digits or parse_identity(name) or is_full_name(name) or holds_full_name(name):
         return Entry(
             "site",
             site.parent,
@@ -175,7 +192,8 @@ def _full_name(word: str) -> Entry | None:
     """Return a given name and a surname in one word, with or without something between them."""
     if not is_full_name(word):
         return None
-    return Entry(FULL_NAME, FULL_NAME, FULL_NAME, "a person's names in one word: published as its kind only")
+    node = FULL_NAME if is_certain(word) else POSSIBLE_NAME
+    return Entry(FULL_NAME, node, node, "a person's names in one word: published as its kind only")
 
 
 def _form(word: str) -> Entry | None:
@@ -183,15 +201,30 @@ def _form(word: str) -> Entry | None:
     letters = squeezed(word)
     base = word.removesuffix("'s")
     if base != word and letters not in word_table().words:
-        if (lemma := lexicon().lemma_of(base)) is not None:
-            return Entry("form", lemma, _label_of(lemma), f"the possessive of the noun '{lemma}'")
-        entry = _name(base)
-        return entry and entry._replace(kind="form", why=f"a possessive; {entry.why}")
-    for form in (letters, _SEPARATORS.sub(" ", word)):
+        return _possessive(word, base)
+    parts = _SEPARATORS.split(word)
+    if len({len(part) == 1 for part in parts}) > 1:
+        return None  # "a-men" is not "amen"
+    for form in (letters, " ".join(parts)):
         too_short = len(form) <= MOST_INITIALS and form not in DOTTED
         if form != word and not too_short and (lemma := lexicon().lemma_of(form)) is not None:
             return Entry("form", lemma, _label_of(lemma), f"the noun '{lemma}' written in another way")
     return None
+
+
+def _possessive(word: str, base: str) -> Entry | None:
+    """Return what a possessive is of; that of a noun which is a name too is the name's (*young's*)."""
+    lemma = lexicon().lemma_of(base)
+    if lemma is None:
+        entry = _name(base)
+        return entry and entry._replace(kind="form", why=f"a possessive; {entry.why}")
+    for kind, names, node in (
+        ("given name", word_table().given_names, "first name"),
+        ("surname", word_table().surnames, "surname"),
+    ):
+        if base in names:
+            return Entry(kind, word, node, f"the possessive of a {kind}")
+    return Entry("form", lemma, _label_of(lemma), f"the possessive of the noun '{lemma}'")
 
 
 def _label_of(lemma: str) -> str:
@@ -246,7 +279,7 @@ def _rare_surname(word: str) -> Entry | None:
 
 
 def _compound(word: str) -> Entry | None:
-    """Return a word of two common words of four letters or more, of which the second is a noun, if it can be cut in one way only."""
+    """Return a word of two common words of four letters or more, if it can be cut in one way only: with a hyphen, or of a kind that compounds tell."""
     parts = word.split("-")
     ends = range(SHORTEST_PART, len(word) - SHORTEST_PART + 1)
     cuts = [(word[:end], word[end:]) for end in ends] if len(parts) == 1 else []
@@ -256,6 +289,8 @@ def _compound(word: str) -> Entry | None:
     if len(fitting) != 1:
         return None
     ((first, lemma),) = fitting
+    if len(parts) == 1 and lemma not in HEADS:
+        return None
     return Entry("compound", word, _label_of(lemma), f"the words '{first}' and '{lemma}' in one")
 
 
@@ -290,7 +325,7 @@ def _repaired(words: Sequence[str]) -> dict[str, Entry]:
 def _spelling() -> Spelling:
     """Return all known words that a misspelling can be near to."""
     known = lexicon()
-    words = {*known.lemmas.to_pylist(), *known.others.to_pylist(), *word_table().words}
+    words = {*known.lemmas.to_pylist(), *known.others.to_pylist(), *word_table().words, *word_table().towns}
     return Spelling.of(
         word for word in words if len(word) >= SHORTEST_MISSPELLED - 1 and _WORD.fullmatch(word) is not None
     )

@@ -12,7 +12,15 @@ import pyarrow as pa
 from incrowd.taxonomy.sources.wordnet import lexicon
 from incrowd.taxonomy.words.table import word_table
 
-__all__ = ["ends_like_a_surname", "folded", "holds_full_name", "is_full_name", "is_rare_double", "squeezed"]
+__all__ = [
+    "ends_like_a_surname",
+    "folded",
+    "holds_full_name",
+    "is_certain",
+    "is_full_name",
+    "is_rare_double",
+    "squeezed",
+]
 
 SHORTEST_NAME, SHORTEST_FULL_NAME = 3, 7  # of names that are written as one word
 SHORTEST_GIVEN, SHORTEST_SURNAME = 4, 5  # where more than one given name and one frequent surname is tried
@@ -50,6 +58,16 @@ def squeezed(word: str) -> str:
 
 def _without_accents(word: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
+
+
+def is_certain(word: str) -> bool:
+    """Tell whether a full name is hardly anything else: signs are between the names, or one of them is no common noun (*starfleet* is no name)."""
+    if not _PARTS.fullmatch(word):
+        return True
+    table = word_table()
+    cuts = [(word[:end], word[end:]) for end in range(SHORTEST_NAME, len(word) - SHORTEST_NAME + 1)]
+    found = [cut for cut in cuts if _are_names(*cut)]
+    return any(not table.common.issuperset(cut) for cut in found)
 
 
 def is_full_name(word: str) -> bool:
@@ -133,6 +151,8 @@ def _are_names(first: str, last: str) -> bool:
         plural = last.removesuffix("s")
         frequent = any(len(one) >= SHORTEST_SURNAME and one in table.surnames for one in (*rest, plural))
         if long and (frequent or last in table.rare_surnames):
+            return True
+        if len(last) > SHORTEST_SURNAME and ends_like_a_surname(last):
             return True
     return (
         len(first) >= SHORTEST_SURNAME
