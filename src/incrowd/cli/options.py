@@ -124,6 +124,10 @@ FORM_OPTIONS = (
         help="How times are written, as strptime has it ('%d/%m/%Y %H:%M'), where it is not recognised.",
     ),
     click.option("--day", metavar="YYYY-MM-DD", help="The date of times that are times of day alone."),
+    click.option(
+        "--segment",
+        help="Language of queries without blanks between words: zh (Chinese; needs incrowd[zh]).",
+    ),
 )
 
 # How an input is read and attached to a taxonomy; the names are those of incrowd.jobs.spec.Options.

@@ -255,7 +255,12 @@ def map_notes(job: Job, read: Input) -> dict[str, str]:
     """Return what reading the originals again takes; it goes into the private map, never into the release."""
     options = job.options
     notes = {"format": read.format, "columns": options.columns or "", "encoding": read.encoding}
-    said = {"delimiter": job.form.delimiter, "time_format": job.form.time_format, "day": job.form.day}
+    said = {
+        "delimiter": job.form.delimiter,
+        "time_format": job.form.time_format,
+        "day": job.form.day,
+        "segment": job.form.segment,
+    }
     notes |= {name: value for name, value in said.items() if value is not None}
     if job.method.seed_is_secret:
         notes["seed"] = str(job.seed)

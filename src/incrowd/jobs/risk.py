@@ -40,7 +40,7 @@ __all__ = ["MOST", "RiskOptions", "attack_release", "check_page", "parse_limits"
 MOST = 1_000
 DEFAULT_K = 5
 MARK = b"incrowd risk page"
-WRITTEN = ("columns", "encoding", "delimiter", "time_format", "day")
+WRITTEN = ("columns", "encoding", "delimiter", "time_format", "day", "segment")
 Opened = Callable[[Job], AbstractContextManager[Log]]
 
 

@@ -79,6 +79,7 @@ class Options:
     delimiter: str | None = None
     time_format: str | None = None
     day: str | None = None
+    segment: str | None = None
     unlisted: Unlisted | None = None
     distinct: Distinct | None = None
     seed: int | None = None
@@ -379,6 +380,10 @@ def check_input(options: Options, settings: Sequence[Setting]) -> Job:
     kinds = parse_kinds(options.kinds)
     _check_kinds(kinds, settings)
     form = replace(read_form(vars(options)), wanted=roles_of(kinds))
+    if form.segment and options.engine != "local":
+        raise BadInputError(
+            f"{option('segment')} works on this machine alone: drop {option('engine', options.engine)}"
+        )
     return Job(
         options,
         settings[0],
