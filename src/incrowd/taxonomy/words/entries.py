@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -67,6 +67,7 @@ HEADS = frozenset(
     training vacation video weather website wine woman worker writer
     """.split()  # noqa: SIM905
 )
+REMEMBERED = 100_000
 SHORTEST_PART = 4  # of a compound
 SHORTEST_MISSPELLED = 7
 SHORTEST_PLURAL = 5
@@ -128,10 +129,13 @@ def published_as(items: pa.Array) -> pa.Array:
     return pa.array(texts, pa.string())
 
 
+@lru_cache(maxsize=REMEMBERED)
 def _name(word: str) -> Entry | None:
-    """Return what a word is by all rules but those of misspelling and shape."""
+    """Return what a word is by all rules but those of misspelling and shape. Reading a log and attaching its items both ask."""
     if not word or lexicon().lemma_of(word) is not None:
         return None
+    if _WORD.fullmatch(word):  # most are
+        return next((entry for rule in _RULES_OF_LETTERS if (entry := rule(word)) is not None), None)
     if (hidden := _hidden(word)) is not None or " " in word:
         return hidden
     return next((entry for rule in _RULES if (entry := rule(word)) is not None), None)
@@ -283,6 +287,8 @@ def _compound(word: str) -> Entry | None:
     parts = word.split("-")
     ends = range(SHORTEST_PART, len(word) - SHORTEST_PART + 1)
     cuts = [(word[:end], word[end:]) for end in ends] if len(parts) == 1 else []
+    if len(parts) == 1 and not any(last in _head_forms() for _, last in cuts):
+        return None
     if len(parts) == 2 and min(map(len, parts)) >= SHORTEST_PART:  # noqa: PLR2004
         cuts = [(parts[0], parts[1])]
     fitting = [(first, lemma) for first, last in cuts if (lemma := _common(last)) and _common(first)]
@@ -292,6 +298,17 @@ def _compound(word: str) -> Entry | None:
     if len(parts) == 1 and lemma not in HEADS:
         return None
     return Entry("compound", word, _label_of(lemma), f"the words '{first}' and '{lemma}' in one")
+
+
+@cache
+def _head_forms() -> frozenset[str]:
+    """Return the heads of compounds, and what may be their plurals."""
+    plurals = (
+        f"{head.removesuffix(end)}{more}"
+        for head in HEADS
+        for end, more in (("", "s"), ("", "es"), ("y", "ies"))
+    )
+    return HEADS | frozenset(plurals) | {"children", "men", "women"}
 
 
 def _common(word: str) -> str | None:
@@ -350,3 +367,6 @@ def _shape(word: str) -> Entry | None:
 _RULES: tuple[Callable[[str], Entry | None], ...] = (
     _email, _site, _number, _full_name, _form, _derived, _listed, _rare_surname, _compound,
 )  # fmt: skip
+_RULES_OF_LETTERS = _RULES[
+    _RULES.index(_full_name) :
+]  # those that say something of words of small letters alone

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 
-import pyarrow as pa
-
-from incrowd.taxonomy.sources.wordnet import lexicon
+from incrowd.taxonomy.sources.wordnet import VERB_RULES, lexicon
 from incrowd.taxonomy.words.table import word_table
 
 __all__ = [
@@ -53,10 +52,14 @@ def folded(word: str) -> str:
 
 def squeezed(word: str) -> str:
     """Return a word without accents and the signs between its letters."""
+    if _PARTS.fullmatch(word):
+        return word
     return "".join(c for c in _without_accents(word) if c not in "'’`._-")  # noqa: RUF001
 
 
 def _without_accents(word: str) -> str:
+    if word.isascii():
+        return word
     return "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
 
 
@@ -75,6 +78,8 @@ def is_full_name(word: str) -> bool:
 
     A word that is known as something else is not, nor a text with other words beside the names.
     """
+    if _PARTS.fullmatch(word):
+        return any(map(_is_joined_name, _untitled(word))) and not (_is_known(word) or _is_other(word))
     text = re.sub("['’`]", "", _without_accents(word))  # noqa: RUF001
     if any(c.isalpha() and not "a" <= c <= "z" for c in text) or _is_known(squeezed(word)):
         return False
@@ -85,8 +90,7 @@ def is_full_name(word: str) -> bool:
         return True
     if _WITH_INITIALS.fullmatch(text) and _is_surname(parts[-1]):
         return True
-    joined = any(_is_joined_name(one) for part in parts if not _is_known(part) for one in _untitled(part))
-    return joined and not _is_other(text)
+    return any(_is_joined_name(one) and not _is_known(part) for part in parts for one in _untitled(part))
 
 
 def _is_known(word: str) -> bool:
@@ -94,7 +98,15 @@ def _is_known(word: str) -> bool:
 
 
 def _is_other(word: str) -> bool:
-    return bool(lexicon().are_other_parts_of_speech(pa.array([word]))[0])
+    """Tell whether WordNet has a word as a verb, an adjective or an adverb, in a regular form."""
+    others = _other_words()
+    forms = (word.removesuffix(end) + instead for end, instead in VERB_RULES if word.endswith(end))
+    return word in others or any(form in others for form in forms)
+
+
+@cache
+def _other_words() -> frozenset[str]:
+    return frozenset(lexicon().others.to_pylist())
 
 
 def _untitled(word: str) -> Iterator[str]:
@@ -133,8 +145,11 @@ def _is_joined_name(word: str) -> bool:
         return True
     if len(word) < SHORTEST_FULL_NAME:
         return False
-    ends = range(SHORTEST_NAME, len(word) - SHORTEST_NAME + 1)
-    return any(_are_names(word[:end], word[end:]) for end in ends)
+    for end in range(SHORTEST_NAME, len(word) - SHORTEST_NAME + 1):
+        first = word[:end]
+        if (first in table.given_names or first in table.surnames) and _are_names(first, word[end:]):
+            return True
+    return False
 
 
 def _are_names(first: str, last: str) -> bool:
@@ -175,6 +190,8 @@ def is_rare_double(word: str) -> bool:
 def holds_full_name(name: str) -> bool:
     """Tell whether a site's name begins with a given name and a frequent surname, or ends with them: ``johnsmithphotos``."""
     letters = squeezed(name)
+    if len(letters) < SHORTEST_GIVEN + SHORTEST_SURNAME:
+        return False
     longest = len(letters) - SHORTEST_NAME
     starts = (letters[:end] for end in range(SHORTEST_GIVEN + SHORTEST_SURNAME, longest + 1))
     ends = (
