@@ -64,10 +64,8 @@ def read_log(
         The character between fields, or its name: ``"tab"``, ``"comma"``, ``"semicolon"``, ``"pipe"``, ``"space"``.
     time_format
         How times are written, as :func:`time.strptime` has it, where that is not recognised.
-    day
-        The date of times that are times of day alone, as ``"2006-03-31"``.
-    segment
-        The language of queries that have no blanks between words: ``"zh"`` (Chinese; needs ``incrowd[zh]``).
+    day, segment
+        The date of times of day, as ``"2006-03-31"``; the language of queries without blanks: ``"zh"`` (Chinese; needs ``incrowd[zh]``).
     memory
         How much memory to use; the rest waits in the temporary directory.
     keep_rejected
