@@ -10,6 +10,7 @@ import re
 import pyarrow.parquet as pq
 import pytest
 
+import incrowd as ic
 from cli.helpers import call
 
 # A third of the people type each: as items of their own they would be published.
@@ -117,3 +118,32 @@ def test_the_command_line_says_why_a_word_is_where_it_is(word):
     shown = call("taxonomy", "show", "wordnet", "--find", word)
     assert shown.code == 0
     assert "WordNet lacks it. With --unlisted name it is" in " ".join(shown.out.split())
+
+
+@pytest.mark.parametrize(
+    ("given", "unlisted"),
+    [
+        ((), "name"),
+        (("--items", "nouns"), "name"),
+        (("--unlisted", "drop"), "drop"),
+        (("--items", "concepts"), "keep"),
+    ],
+)
+def test_words_on_wordnet_are_named_unless_something_else_is_said(log, given, unlisted):
+    plan = call("anonymize", log, "--format", "csv", "--dry-run", "--method", "flock", "--json", *given).json
+    assert plan["taxonomy"]["unlisted_are"] == unlisted
+    assert ("--unlisted name" in plan["chosen"]) == (unlisted == "name")
+
+
+def test_items_of_baskets_are_kept_and_so_are_words_on_a_tree_that_was_fitted_to_some(log):
+    baskets = [["kmart", "555-1234"]] * 6
+    kept = ic.anonymize(ic.read(baskets), "wordnet", method="flock", k=3)
+    assert kept.parameters["unlisted"] == "keep"
+    with ic.read_log(log) as read:
+        rows = read.transactions(items="nouns")
+        fitted = ic.anonymize(read, ic.wordnet(rows), method="flock", k=4, items="nouns")
+        named = ic.anonymize(read, ic.wordnet(), method="flock", k=4, items="nouns")
+    assert fitted.parameters["unlisted"] == "keep"
+    assert named.parameters["unlisted"] == "name"
+    assert "555-1234" in fitted.taxonomy.labels.to_pylist()
+    assert "555-1234" not in named.taxonomy.labels.to_pylist()
