@@ -60,7 +60,18 @@ def work(name: str, log: Path, out: Path, memory: str) -> dict[str, Any]:
     """Run a job in this process; return what it took."""
     items, taxonomy, method = JOBS[name]
     scale = Scale()
-    job = Options(log, out, 5, method=method, taxonomy=taxonomy, items=items, memory=memory, force=True)
+    unlisted = "keep" if taxonomy == "wordnet" else None
+    job = Options(
+        log,
+        out,
+        5,
+        method=method,
+        taxonomy=taxonomy,
+        items=items,
+        unlisted=unlisted,
+        memory=memory,
+        force=True,
+    )
     outcome = run_job(job, scale)
     return {
         "lines": outcome.made.summary["lines"],

@@ -43,7 +43,19 @@ def python(*arguments: object) -> str:
 
 def run(log: Path, out: Path, memory: str) -> dict[str, Any]:
     """Anonymize a log."""
-    options = ["--k", 5, "--items", "nouns", "--taxonomy", "wordnet", "--memory", memory, "--json"]
+    options = [
+        "--k",
+        5,
+        "--items",
+        "nouns",
+        "--taxonomy",
+        "wordnet",
+        "--unlisted",
+        "keep",
+        "--memory",
+        memory,
+        "--json",
+    ]
     return json.loads(
         python("-m", "incrowd", "anonymize", log, "--out", out, "--method", "partition", *options)
     )

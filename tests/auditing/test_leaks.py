@@ -21,6 +21,7 @@ from incrowd.release.files.records import class_name
 from incrowd.report.vega import library
 from incrowd.report.visible import visible
 from incrowd.taxonomy import attach, wordnet_tree
+from incrowd.taxonomy.words import named_tree
 
 K = 5
 
@@ -157,7 +158,7 @@ def leaves_below(tree, node):
 
 
 def test_numbers_of_published_groups_have_no_gaps(tmp_path):
-    words = {f"u{n}": [f"{chr(97 + n // 6)}zorb{n}"] for n in range(120)}
+    words = {f"u{n}": [f"{chr(97 + n // 6)}zorbq{chr(97 + n % 6)}"] for n in range(120)}
     directory = release_of(tmp_path, words)
     rows = pq.read_table(directory / "taxonomy.parquet").to_pylist()
     found = [re.fullmatch(r"unlisted (\d+)\.(\d+)", row["label"]) for row in rows]
@@ -173,7 +174,7 @@ def test_leaves_are_those_of_the_tree_as_it_was_given(tmp_path):
     first = release_of(tmp_path, CROWD)
     (tmp_path / "more").mkdir()
     second = release_of(tmp_path / "more", CROWD | {"u0": [*CROWD["u0"], "pooch", "xanthippe"]})
-    static = wordnet_tree()
+    static = named_tree()
     place = {label: node for node, label in enumerate(static.labels.to_pylist())}
     for directory in (first, second):
         rows = pq.read_table(directory / "taxonomy.parquet").to_pylist()

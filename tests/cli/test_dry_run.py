@@ -43,7 +43,8 @@ def test_it_tells_what_was_recognised_counted_and_chosen(searches):
         "0 of them would be rejected",
         "60 people",
         "distinct items (--items terms)",
-        "distinct items that wordnet lacks: they would get a branch of their own",
+        "distinct items that wordnet lacks: those whose kind is not known would get a branch of their own",
+        "--unlisted name words that WordNet lacks are told by their kinds",
         "--method mosaic for --goal words, the default",
         "--k 5 the default",
         "--unit session:30m what mosaic takes of a query log with times",
@@ -244,7 +245,7 @@ def test_a_method_that_compares_records_with_each_other_is_not_estimated(log):
     ("header", "options", "why"),
     [
         ("user,query", ("--goal", "words"), "--unit user what mosaic takes of a query log without times"),
-        ("user,query", ("--goal", "people"), "--unit user what flock takes of a query log Other"),
+        ("user,query", ("--goal", "people"), "--unit user what flock takes of a query log --unlisted name"),
         ("user,query", ("--goal", "queries"), "--items queries what --goal queries is about"),
     ],
 )

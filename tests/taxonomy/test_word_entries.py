@@ -91,7 +91,7 @@ TRAPS = {
     "john.smith": ("full name", FULL_NAME),
     "mary_jones": ("full name", FULL_NAME),
     "john-q-smith": ("full name", FULL_NAME),
-    "johnsmith's": ("form", FULL_NAME),
+    "johnsmith's": ("full name", FULL_NAME),
     "walsh-montoya": ("full name", FULL_NAME),
     "www.johnsmith.com": ("site", "personal site"),
     "john-smith.org": ("site", "personal site"),
@@ -103,7 +103,19 @@ TRAPS = {
     "what.is": None,
     "boulder.co": None,
     "carpark": None,  # a part of three letters
-    "john smith": None,  # several words are no word
+    "lionking": None,  # rather a name than a king
+    "boxscores": None,
+    "a-men": None,  # not amen
+    "starfleet": ("full name", "possible name"),  # two common nouns that are names too
+    "young's": ("given name", "young's"),  # more often a name than offspring
+    "ceolas": None,  # given names have no plurals
+    "portishead": None,  # a small town; more often something else
+    "baxter": ("surname", "baxter"),  # a small town and a surname
+    "http://38.21.11.25/x": ("site", "web site"),
+    "mary q. walsh": ("full name", FULL_NAME),  # as one item; as two words of a query they are two items
+    "will smith movies": None,  # other texts of several words are no word
+    "smith&wesson": None,  # two surnames with another sign than a hyphen are rather a firm
+    "x-files": None,
     "zzyzxqqq": None,
 }
 

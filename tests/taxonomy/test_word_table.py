@@ -83,7 +83,7 @@ def test_what_lies_above_some_words(label, above):
 def test_sizes():
     """Figures of docs/words.md."""
     kinds = Counter(listed.kind for listed in word_table().words.values())
-    assert kinds["place"] > 19_000
+    assert kinds["place"] > 6_000
     assert kinds["surname"] > 13_000
     assert kinds["given name"] > 4_000
     assert kinds["brand"] > 2_500

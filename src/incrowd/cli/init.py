@@ -30,6 +30,7 @@ READING = (
     "delimiter",
     "time_format",
     "day",
+    "segment",
 )  # options that decide how the first lines are understood
 HEADING = "# Options of 'incrowd anonymize --config', made by 'incrowd init'."
 INTRODUCTION = """\

@@ -124,6 +124,10 @@ FORM_OPTIONS = (
         help="How times are written, as strptime has it ('%d/%m/%Y %H:%M'), where it is not recognised.",
     ),
     click.option("--day", metavar="YYYY-MM-DD", help="The date of times that are times of day alone."),
+    click.option(
+        "--segment",
+        help="Language of queries without blanks between words: zh (Chinese; needs incrowd[zh]).",
+    ),
 )
 
 # How an input is read and attached to a taxonomy; the names are those of incrowd.jobs.spec.Options.
@@ -162,7 +166,7 @@ INPUT_OPTIONS = (
     *FORM_OPTIONS,
     click.option(
         "--unlisted",
-        help="Items that the taxonomy lacks: keep (a branch of their own), name (with wordnet: a parent that tells their kind), drop or refuse.  [default: keep for wordnet, refuse for a file]",
+        help="Items that the taxonomy lacks: name (a parent that tells their kind), keep (a branch of their own), drop or refuse.  [default: name for words on wordnet, keep for other items on wordnet, refuse for a file]",
     ),
     click.option(
         "--seed",

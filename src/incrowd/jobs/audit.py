@@ -62,6 +62,7 @@ _CONFIRMED = {
     "delimiter": "fields are separated",
     "time_format": "times are written",
     "day": "day is",
+    "segment": "words are found",
 }
 
 

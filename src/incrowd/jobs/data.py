@@ -20,7 +20,7 @@ from incrowd.errors import BadInputError, IncrowdError, option
 from incrowd.jobs.anonymize import counted_by, make_release
 from incrowd.jobs.clock import Clock, ProgressListener
 from incrowd.jobs.settings import OF_KINDS
-from incrowd.jobs.spec import IN_MEMORY, Job
+from incrowd.jobs.spec import IN_MEMORY, Job, names_words
 from incrowd.kernels.jit import is_compiled, note_compiled
 from incrowd.logs import Log, Unit, read_parts, rejects
 from incrowd.logs.input import Input
@@ -204,6 +204,8 @@ def unlisted_by(job: Job, items: str, source: str) -> Unlisted | None:
         return None
     if job.method.is_noisy:  # to refuse would disclose something
         return "keep"
+    if names_words(job, items, source):
+        return "name"
     # Queries that mean nothing known are no mistake of the knowledge base.
     return job.options.unlisted or ("keep" if source == "wordnet" or items == "concepts" else "refuse")
 
@@ -253,7 +255,12 @@ def map_notes(job: Job, read: Input) -> dict[str, str]:
     """Return what reading the originals again takes; it goes into the private map, never into the release."""
     options = job.options
     notes = {"format": read.format, "columns": options.columns or "", "encoding": read.encoding}
-    said = {"delimiter": job.form.delimiter, "time_format": job.form.time_format, "day": job.form.day}
+    said = {
+        "delimiter": job.form.delimiter,
+        "time_format": job.form.time_format,
+        "day": job.form.day,
+        "segment": job.form.segment,
+    }
     notes |= {name: value for name, value in said.items() if value is not None}
     if job.method.seed_is_secret:
         notes["seed"] = str(job.seed)

@@ -80,7 +80,7 @@ def anonymize(
     seed
         The same seed gives the same bytes. Without it 0, but for mosaic a secret one, which ``release.parameters`` has.
     unlisted
-        What to do with items that the taxonomy lacks: ``"keep"`` (the default for WordNet; always with differential privacy), ``"name"`` (with WordNet: a parent that tells their kind), ``"drop"`` or ``"refuse"``.
+        What to do with items that the taxonomy lacks: ``"name"`` (a parent that tells their kind; the default for words on WordNet), ``"keep"`` (a branch of their own; the default for other items on WordNet and for trees that were fitted to items; always with differential privacy), ``"drop"`` or ``"refuse"`` (the default for a file).
     distinct
         What k counts where one person may have several rows: ``"people"`` (the default then) or ``"records"``.
     previous
@@ -98,7 +98,8 @@ def anonymize(
     how |= {"parameters": parameters, "unit": unit, "items": items, "window": window}
     options = _options(taxonomy, memory, previous=None if previous is None else Path(previous), **how)
     with Clock(Listener(progress)) as clock:
-        return _released(data, columns, read_choices(options), _tree(taxonomy), clock)
+        job = _as_fitted(read_choices(options), taxonomy)
+        return _released(data, columns, job, _tree(taxonomy), clock)
 
 
 def _released(
@@ -165,7 +166,7 @@ def compare(
     ks = parse_ks(None if k is None else ",".join(map(str, k if isinstance(k, Sequence) else [k])), settings)
     how = {"sets": sets, "seed": seed, "unlisted": unlisted, "distinct": distinct}
     options = _options(taxonomy, memory, unit=unit, items=items, **how)
-    job = replace(check_input(options, settings), k=min(ks, default=LEAST_K))
+    job = replace(_as_fitted(check_input(options, settings), taxonomy), k=min(ks, default=LEAST_K))
     with Clock(Listener(progress)) as clock:
         attached, source = _placed(data, job, settings, _tree(taxonomy), clock)
         return compared(job, attached, source, settings, ks, clock=clock, risk=risk)
@@ -210,6 +211,14 @@ def _options(taxonomy: Tree, memory: str | int | None, *, unit: object = None, *
         unit=None if unit is None else str(unit),
         **given,
     )
+
+
+def _as_fitted(job: Job, taxonomy: Tree) -> Job:
+    """Let a job keep words as they are if the caller's tree was fitted to some: WordNet knows their kinds no more."""
+    fitted = isinstance(taxonomy, Taxonomy) and taxonomy.name == "wordnet" and taxonomy.items is not None
+    if not fitted or job.options.unlisted is not None:
+        return job
+    return replace(job, options=replace(job.options, unlisted="keep"))
 
 
 def _tree(taxonomy: Tree) -> Taxonomy | None:

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 MOST = 1_000
-WRITTEN = ("columns", "encoding", "delimiter", "time_format", "day")
+WRITTEN = ("columns", "encoding", "delimiter", "time_format", "day", "segment")
 
 
 @dataclass(frozen=True)

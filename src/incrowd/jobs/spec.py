@@ -25,6 +25,7 @@ from incrowd.jobs.settings import Setting
 from incrowd.logs import ITEMS, InputForm, Inputs, Unit, format_of, parse_unit, read_form
 from incrowd.logs.files import find_parts, name_of
 from incrowd.logs.input import Input
+from incrowd.logs.items import WORD_ITEMS
 from incrowd.logs.kinds import roles_of
 from incrowd.methods.registry import GOALS, METHODS, Method, method_named
 from incrowd.release.certificate import check_pages
@@ -78,6 +79,7 @@ class Options:
     delimiter: str | None = None
     time_format: str | None = None
     day: str | None = None
+    segment: str | None = None
     unlisted: Unlisted | None = None
     distinct: Distinct | None = None
     seed: int | None = None
@@ -307,17 +309,23 @@ def settled(job: Job, read: Input) -> Job:
     else:
         unit, items = job.method.unit if read.has_times else "user", job.method.items
     kind = read.kind_of_items(job.items or items)
-    said = (
-        ()
-        if read.is_baskets
-        else ((option("items", kind), job.options.items), (option("unit", unit), job.options.unit))
-    )
+    said: list[tuple[str, str | None]] = []
+    if not read.is_baskets:
+        said += [(option("items", kind), job.options.items), (option("unit", unit), job.options.unit)]
+    if names_words(job, kind, job.options.taxonomy or "wordnet"):
+        said.append((option("unlisted", "name"), None))
     return replace(
         job,
         unit=job.unit or parse_unit(unit),
         items=kind,
         chosen=(*job.chosen, *(spelled for spelled, given in said if given is None)),
     )
+
+
+def names_words(job: Job, items: str, source: str) -> bool:
+    """Tell whether words that WordNet lacks are named because nothing was said: where single words are placed on WordNet."""
+    by_default = job.options.unlisted is None and not job.method.is_noisy
+    return by_default and source == "wordnet" and items in WORD_ITEMS
 
 
 def _seed_of(options: Options, method: Method) -> int:
@@ -372,6 +380,10 @@ def check_input(options: Options, settings: Sequence[Setting]) -> Job:
     kinds = parse_kinds(options.kinds)
     _check_kinds(kinds, settings)
     form = replace(read_form(vars(options)), wanted=roles_of(kinds))
+    if form.segment and options.engine != "local":
+        raise BadInputError(
+            f"{option('segment')} works on this machine alone: drop {option('engine', options.engine)}"
+        )
     return Job(
         options,
         settings[0],

@@ -15,6 +15,7 @@ __all__ = ["FORMATS", "InputForm", "read_form"]
 
 FORMATS = ("aol", "excite", "sogou", "apache", "csv", "tsv", "jsonl", "json", "parquet", "dat")
 DELIMITED = ("csv", "tsv")
+SEGMENTED = ("zh",)
 
 _DELIMITERS = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " ", "\\t": "\t"}
 
@@ -37,6 +38,8 @@ class InputForm:
         How times are written, as :func:`time.strptime` has it.
     day
         The date of times of day, as ``2006-03-31``.
+    segment
+        The language in which queries have no blanks between words: ``zh`` (Chinese).
     wanted
         The roles of columns that must be there, beside the user and the query.
     """
@@ -47,6 +50,7 @@ class InputForm:
     delimiter: str | None = None
     time_format: str | None = None
     day: str | None = None
+    segment: str | None = None
     wanted: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -54,6 +58,10 @@ class InputForm:
         if self.delimiter is not None and self.format not in ("auto", *DELIMITED):
             raise BadInputError(
                 f"{option('delimiter')} is for formats csv and tsv, not for {self.format}: drop it"
+            )
+        if self.format == "dat" and self.segment:
+            raise BadInputError(
+                f"format dat holds baskets, whose items are whole: drop {option('segment', self.segment)}"
             )
         if self.format == "dat" and (self.time_format or self.day):
             raise BadInputError(
@@ -98,4 +106,5 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "delimiter": _delimiter,
     "time_format": check_time_format,
     "day": _day,
+    "segment": lambda name: check_choice("segment", name, SEGMENTED),
 }

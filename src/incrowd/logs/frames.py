@@ -65,6 +65,7 @@ def read(
     delimiter: str | None = None,
     time_format: str | None = None,
     day: str | None = None,
+    segment: str | None = None,
     memory: str | int = "4GB",
     keep_rejected: bool = False,
     progress: Progress | None = None,
@@ -87,7 +88,7 @@ def read(
         person's or a basket's; without it each list is one.
     names
         The names of the columns of rows that are tuples.
-    format, encoding, delimiter, time_format, day, memory, keep_rejected, progress
+    format, encoding, delimiter, time_format, day, segment, memory, keep_rejected, progress
         See :func:`incrowd.read_log`; the first three are for files. Progress counts rows.
     **more
         Columns for further kinds: `shown` (addresses with blanks between, lists, or one with its `rank`), `place`, `device`, `language`.
@@ -237,7 +238,7 @@ class _FrameReader:
             waiting.append(rows_of(batch, names, lines))
             times = times or _times_of(waiting, form)
             while times and waiting:
-                table = accept(waiting.pop(0), self._rejects, times)
+                table = accept(waiting.pop(0), self._rejects, times, segment=form.segment)
                 self._store.insert("events", table)
                 kept += len(table)
         if waiting:

@@ -21,6 +21,7 @@ from incrowd.logs.tokens import LAST_PLACE, one_word_each
 from incrowd.taxonomy.sources.wordnet import wordnet_tree
 from incrowd.taxonomy.words import KINDS
 from incrowd.text.concepts import Knowledge, find_concepts
+from incrowd.text.private import join_private
 from incrowd.text.words import (
     LISTED,
     NAMED,
@@ -131,10 +132,12 @@ def choose_items(chosen: str | None, *, is_baskets: bool) -> str:
     return chosen or fitting[0]
 
 
-def words_of(queries: pa.StringArray, items: str) -> pa.ListArray:
-    """Return the texts of each query that are looked up for items: the query itself, or its words."""
+def words_of(queries: pa.StringArray, items: str, *, named: bool = False) -> pa.ListArray:
+    """Return the texts of each query that are looked up for items: the query itself, or its words; with `named`, a number or an address is one."""
     texts = normalise(queries)
-    return one_word_each(texts) if items in WHOLE_QUERIES else split_terms(texts)
+    if items in WHOLE_QUERIES:
+        return one_word_each(texts)
+    return split_terms(join_private(texts) if named else texts)
 
 
 def lookup_of(

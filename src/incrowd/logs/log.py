@@ -150,7 +150,7 @@ class Log(Input):
         if not self.is_baskets:
             self._make_units(wanted, window)
             # Finding the words and counting them take about as long.
-            counts["queries"] = self._fill_tokens(wanted, chosen, more, report, places=places)
+            counts["queries"] = self._fill_tokens(wanted, chosen, more, report, places=places, named=named)
         look_up_words(self.store, lookup_of(chosen, knowledge, never, has_kinds=bool(more), named=named))
         counts |= count_kinds(self.store)
         half = partial(_second_half, report)
@@ -191,13 +191,13 @@ class Log(Input):
         return chosen
 
     def _fill_tokens(
-        self, unit: Unit, items: str, kinds: Sequence[str], report: Progress, *, places: bool
+        self, unit: Unit, items: str, kinds: Sequence[str], report: Progress, *, places: bool, named: bool
     ) -> int:
         """Write the words (or the whole queries) of every unit, and its items of other kinds; return how many queries there are."""
         tokens = TokenTable(self.store, places=places)
         queries = 0
         for batch in queries_by_unit(self.store, unit, has_times=self.has_times):
-            words = words_of(batch.column("query").cast(pa.string()), items)
+            words = words_of(batch.column("query").cast(pa.string()), items, named=named)
             tokens.add(np.array(batch.column("unit"), np.int32), words)
             queries += len(batch)
             report(queries, 2 * self.rows)

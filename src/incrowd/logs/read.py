@@ -38,6 +38,7 @@ def read_log(
     delimiter: str | None = None,
     time_format: str | None = None,
     day: str | None = None,
+    segment: str | None = None,
     memory: str | int = "4GB",
     keep_rejected: bool = False,
     progress: Progress | None = None,
@@ -63,8 +64,8 @@ def read_log(
         The character between fields, or its name: ``"tab"``, ``"comma"``, ``"semicolon"``, ``"pipe"``, ``"space"``.
     time_format
         How times are written, as :func:`time.strptime` has it, where that is not recognised.
-    day
-        The date of times that are times of day alone, as ``"2006-03-31"``.
+    day, segment
+        The date of times of day, as ``"2006-03-31"``; the language of queries without blanks: ``"zh"`` (Chinese; needs ``incrowd[zh]``).
     memory
         How much memory to use; the rest waits in the temporary directory.
     keep_rejected
@@ -105,7 +106,13 @@ def read_parts(
     try:
         rejects = Rejects(store, keep_text=keep_rejected)
         reader = _Reader(
-            name_of(given, files), parts, store, rejects, progress=progress, block_bytes=block_bytes
+            name_of(given, files),
+            parts,
+            store,
+            rejects,
+            progress=progress,
+            block_bytes=block_bytes,
+            segment=form.segment,
         )
         return reader.read_baskets() if parts[0].layout.format == "dat" else reader.read_events()
     except BaseException:
@@ -170,6 +177,7 @@ class _Reader:
         *,
         progress: Progress | None,
         block_bytes: int,
+        segment: str | None,
     ) -> None:
         self._name = name
         self._parts = parts
@@ -177,6 +185,7 @@ class _Reader:
         self._rejects = rejects
         self._progress = progress
         self._block_bytes = block_bytes
+        self._segment = segment
         self._size = sum(part.source.size for part in parts)
         self._size_before = 0  # of the parts that are done
         self._lines = 0
@@ -188,7 +197,7 @@ class _Reader:
         kept = 0
         for part in self._each_part():
             for rows in self._rows(part):
-                table = accept(rows, self._rejects, part.layout.times)
+                table = accept(rows, self._rejects, part.layout.times, segment=self._segment)
                 self._store.insert("events", table)
                 kept += len(table)
         check_has_rows(self._name, kept, self._rejects.counts)

@@ -153,7 +153,9 @@ def gather(
             days = _people_by_day(events) if by_day else None
         if window is not None:
             has_clicks = bool(taken.agg(f.max("clicked")).collect()[0][0])
-        words = queries.mapInArrow(partial(_words, items=items), "key string, text string, place int")
+        words = queries.mapInArrow(
+            partial(_words, items=items, named=named), "key string, text string, place int"
+        )
         words = words.union(typed_words(taken, events, kinds, reading.roles)) if kinds else words
     pairs = work.settle(words.groupBy("key", "text").agg(f.count("*").alias("times"), *first), "pairs")
     lookup = lookup_of(items, knowledge, never, has_kinds=bool(kinds), named=named)
@@ -276,10 +278,10 @@ def _units(work: Work, events: DataFrame) -> DataFrame:
     return work.settle(named, "people")
 
 
-def _words(batches: Iterable[pa.RecordBatch], *, items: str) -> Iterator[pa.RecordBatch]:
+def _words(batches: Iterable[pa.RecordBatch], *, items: str, named: bool) -> Iterator[pa.RecordBatch]:
     """Yield a row for each text of each query that is looked up, with its place in the query."""
     for batch in batches:
-        words = words_of(batch.column("query"), items)
+        words = words_of(batch.column("query"), items, named=named)
         lengths = np.diff(np.array(words.offsets))
         key = batch.column("key").take(pa.array(list_ids(starts_of(lengths))))
         place = pa.array(places_within(lengths).astype(np.int32))

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from incrowd.core.clean import clean_ids, clean_texts
 from incrowd.core.types import Bools, Ints64
 from incrowd.logs.formats.columns import MORE_ROLES
+from incrowd.text.chinese import segmented
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -69,14 +70,15 @@ def event_columns(roles: Iterable[str]) -> list[str]:
     return [*EVENT_COLUMNS, *(role for role in MORE_ROLES if role in found)]
 
 
-def accept(rows: Rows, rejects: Rejects, times: Times) -> pa.Table:
+def accept(rows: Rows, rejects: Rejects, times: Times, *, segment: str | None = None) -> pa.Table:
     """Return the good rows as a table of `event_columns`, in clean text and with seconds, and put the others among the rejects.
 
-    A row without a query is good: its user is kept, without items.
+    A row without a query is good: its user is kept, without items. With `segment`, queries get blanks between their words.
     """
     user = clean_ids(rows.user)
     query = clean_texts(rows.query)
     query = pc.if_else(pc.equal(query, _NO_QUERY), "", query)
+    query = segmented(query) if segment else query
     no_user = _mask(pc.equal(user, ""))
     time = times.read(rows.time) if isinstance(rows.time, pa.StringArray) else rows.time
     no_time = np.zeros(len(user), np.bool_) if time is None else _mask(pc.is_null(time))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.taxonomy.sources.wordnet import VERB_RULES, lexicon
-from incrowd.taxonomy.words.numbers import parse_number
+from incrowd.taxonomy.words.numbers import parse_identity, parse_number
+from incrowd.taxonomy.words.people import (
+    ends_like_a_surname,
+    folded,
+    holds_full_name,
+    is_certain,
+    is_full_name,
+    is_rare_double,
+    squeezed,
+)
 from incrowd.taxonomy.words.sites import parse_site
 from incrowd.taxonomy.words.spelling import Spelling
 from incrowd.taxonomy.words.table import word_table
@@ -46,16 +55,30 @@ KINDS = {
     "misspelling": "misspellings",
     "shape": "initials, symbols and other scripts",
 }
-FULL_NAME, RARE_NAME, EMAIL, PERSONAL_SITE = "full name", "rare name", "e-mail address", "personal site"
+FULL_NAME, POSSIBLE_NAME, RARE_NAME = "full name", "possible name", "rare name"
+EMAIL, PERSONAL_SITE, SITE = "e-mail address", "personal site", "web site"
+# Second words of compounds: what is written as one word with one of these is of its kind; with most other words it is a name.
+HEADS = frozenset(
+    """
+    airline album bag book card catalog child club college collection company contest course dealer directory doctor event exhibition festival film
+    food furniture game group guide hotel insurance jewelry job lawyer league lesson lover magazine maker man market medicine money movie museum
+    music newspaper office owner party photograph picture player poem police product program recipe report reservation restaurant sale
+    school service shop show site software song sport stock store student supply teacher team theater ticket tour toy tournament
+    training vacation video weather website wine woman worker writer
+    """.split()  # noqa: SIM905
+)
+REMEMBERED = 100_000
 SHORTEST_PART = 4  # of a compound
 SHORTEST_MISSPELLED = 7
 SHORTEST_PLURAL = 5
 MOST_INITIALS = 3
 MOST_DIGITS = 4  # in the name of a site that is published
-SHORTEST_NAME, SHORTEST_FULL_NAME = 3, 7  # of names that are written as one word
 SHORTEST_RARE_SURNAME = 4  # shorter ones are initials rather
 DOTTED = frozenset(["us", "usa", "uk", "tv", "dc"])  # as u.s.; other short ones mean many things
-_EMAIL = re.compile(r"(?:mailto:)?[^@\s]+@[^@\s]+")
+_EMAIL = re.compile(r"\S+(?:@|%40|[(\[{<]at[)\]}>])\S+")
+_NUMBERED_SITE = re.compile(
+    r"(?:[a-z]{3,5}://\d+(?:\.\d+){3}|\d+(?:\.\d+){3}(?=[:/]))(?:[:/?#].*)?", re.DOTALL
+)
 _WORD = re.compile("[a-z]+")
 _INITIALS = re.compile(r"[a-z](?:[.&]?[a-z]){0,2}")
 _SEPARATORS = re.compile("[._-]+")
@@ -64,7 +87,7 @@ _SCRIPTS = {
     "KATAKANA": "chinese or japanese word", "CYRILLIC": "cyrillic word", "DEVANAGARI": "devanagari word",
     "GREEK": "greek word", "HANGUL": "hangul word", "HEBREW": "hebrew word", "THAI": "thai word",
 }  # fmt: skip
-_NAMES = frozenset(["brand", "given name", "place", "surname"])  # kinds that have plurals
+_NAMES = frozenset(["brand", "surname"])  # kinds that have plurals
 
 
 class Entry(NamedTuple):
@@ -82,7 +105,7 @@ class Entry(NamedTuple):
 
 
 def name_words(words: Sequence[str]) -> list[Entry | None]:
-    """Return what each word is; None for nouns of WordNet, texts of several words, and words of which nothing is known.
+    """Return what each word is; None for nouns of WordNet, words of which nothing is known, and texts of several words that are not private.
 
     Words are in small letters. Those that are no nouns, names or numbers are compared with all known words at once.
     """
@@ -106,11 +129,31 @@ def published_as(items: pa.Array) -> pa.Array:
     return pa.array(texts, pa.string())
 
 
+@lru_cache(maxsize=REMEMBERED)
 def _name(word: str) -> Entry | None:
-    """Return what a word is by all rules but those of misspelling and shape."""
-    if not word or " " in word or lexicon().lemma_of(word) is not None:
+    """Return what a word is by all rules but those of misspelling and shape. Reading a log and attaching its items both ask."""
+    if not word or lexicon().lemma_of(word) is not None:
         return None
+    if _WORD.fullmatch(word):  # most are
+        return next((entry for rule in _RULES_OF_LETTERS if (entry := rule(word)) is not None), None)
+    if (hidden := _hidden(word)) is not None or " " in word:
+        return hidden
     return next((entry for rule in _RULES if (entry := rule(word)) is not None), None)
+
+
+def _hidden(word: str) -> Entry | None:
+    """Return what is private in a text of several words, or in a word with unusual characters once those are the usual ones."""
+    plain = folded(word)
+    if plain == word and " " not in word:
+        return None
+    rules = _RULES if " " not in word else (_email, _identity, _full_name)
+    found = next((entry for rule in rules if (entry := rule(plain)) is not None), None)
+    return found if found is not None and found.item == found.parent else None
+
+
+def _identity(text: str) -> Entry | None:
+    number = parse_identity(text)
+    return None if number is None else Entry(*number)
 
 
 def _email(word: str) -> Entry | None:
@@ -123,16 +166,23 @@ def _email(word: str) -> Entry | None:
 
 def _site(word: str) -> Entry | None:
     """Return a site; that of a person, or with a number in its name, is published as its kind only."""
+    if _NUMBERED_SITE.fullmatch(word):
+        return Entry("site", SITE, SITE, "the address of a site by its number: published as its kind only")
     site = parse_site(word, word_table().countries)
     if site is None:
         return None
-    if _is_full_name(site.name) or _rare_surname(site.name):
+    name = site.name
+    if (is_full_name(name) and is_certain(name)) or _rare_surname(name):
         return Entry(
             "site", PERSONAL_SITE, PERSONAL_SITE, "a site with a person's name: published as its kind only"
         )
-    if sum(c.isdigit() for c in site.name) > MOST_DIGITS:
+    many_digits = sum(c.isdigit() for c in name) > MOST_DIGITS
+    if many_digits or parse_identity(name) or is_full_name(name) or holds_full_name(name):
         return Entry(
-            "site", site.parent, site.parent, "a site with a number in its name: published as its kind only"
+            "site",
+            site.parent,
+            site.parent,
+            "a site with a number or a person in its name: published as its kind only",
         )
     return Entry("site", site.site, site.parent, "the address of a site")
 
@@ -144,52 +194,41 @@ def _number(word: str) -> Entry | None:
 
 def _full_name(word: str) -> Entry | None:
     """Return a given name and a surname in one word, with or without something between them."""
-    if not _is_full_name(word):
+    if not is_full_name(word):
         return None
-    return Entry(FULL_NAME, FULL_NAME, FULL_NAME, "a person's names in one word: published as its kind only")
-
-
-def _is_full_name(word: str) -> bool:
-    """Tell whether a word is a given name and a surname, or two surnames with a hyphen; one that is known otherwise is not."""
-    table, parts = word_table(), _SEPARATORS.split(word)
-    squeezed = "".join(parts)
-    if squeezed in table.words or lexicon().lemma_of(squeezed) is not None:
-        return False
-    if len(parts) > 1:
-        named = parts[0] in table.given_names or (
-            _is_surname(parts[0], rare=True) and not table.common.issuperset(parts)
-        )
-        return named and _is_surname(parts[-1], rare=True)
-    if len(word) < SHORTEST_FULL_NAME:
-        return False
-    ends = range(SHORTEST_NAME, len(word) - SHORTEST_NAME + 1)
-    return any(word[:end] in table.given_names and _is_surname(word[end:], rare=False) for end in ends)
-
-
-def _is_surname(word: str, *, rare: bool) -> bool:
-    return word in word_table().surnames or (rare and word in word_table().rare_surnames)
+    node = FULL_NAME if is_certain(word) else POSSIBLE_NAME
+    return Entry(FULL_NAME, node, node, "a person's names in one word: published as its kind only")
 
 
 def _form(word: str) -> Entry | None:
     """Return the possessive of a word, or a noun of WordNet that is written with other signs between its letters."""
-    squeezed = _squeezed(word)
+    letters = squeezed(word)
     base = word.removesuffix("'s")
-    if base != word and squeezed not in word_table().words:
-        if (lemma := lexicon().lemma_of(base)) is not None:
-            return Entry("form", lemma, _label_of(lemma), f"the possessive of the noun '{lemma}'")
-        entry = _name(base)
-        return entry and entry._replace(kind="form", why=f"a possessive; {entry.why}")
-    for form in (squeezed, _SEPARATORS.sub(" ", word)):
+    if base != word and letters not in word_table().words:
+        return _possessive(word, base)
+    parts = _SEPARATORS.split(word)
+    if len({len(part) == 1 for part in parts}) > 1:
+        return None  # "a-men" is not "amen"
+    for form in (letters, " ".join(parts)):
         too_short = len(form) <= MOST_INITIALS and form not in DOTTED
         if form != word and not too_short and (lemma := lexicon().lemma_of(form)) is not None:
             return Entry("form", lemma, _label_of(lemma), f"the noun '{lemma}' written in another way")
     return None
 
 
-def _squeezed(word: str) -> str:
-    """Return a word without accents and the signs between its letters."""
-    letters = unicodedata.normalize("NFKD", word)
-    return "".join(c for c in letters if not unicodedata.combining(c) and c not in "'’`._-")  # noqa: RUF001
+def _possessive(word: str, base: str) -> Entry | None:
+    """Return what a possessive is of; that of a noun which is a name too is the name's (*young's*)."""
+    lemma = lexicon().lemma_of(base)
+    if lemma is None:
+        entry = _name(base)
+        return entry and entry._replace(kind="form", why=f"a possessive; {entry.why}")
+    for kind, names, node in (
+        ("given name", word_table().given_names, "first name"),
+        ("surname", word_table().surnames, "surname"),
+    ):
+        if base in names:
+            return Entry(kind, word, node, f"the possessive of a {kind}")
+    return Entry("form", lemma, _label_of(lemma), f"the possessive of the noun '{lemma}'")
 
 
 def _label_of(lemma: str) -> str:
@@ -215,12 +254,12 @@ def _derived(word: str) -> Entry | None:
 
 def _listed(word: str) -> Entry | None:
     """Return a word of the table, or the plural of one."""
-    words, squeezed = word_table().words, _squeezed(word)
-    if squeezed in words:
-        kind, parent = words[squeezed]
-        return Entry(kind, squeezed, parent, f"the table lists it as {kind}")
-    one = squeezed.removesuffix("s")
-    if len(squeezed) >= SHORTEST_PLURAL and one in words and one != squeezed and words[one].kind in _NAMES:
+    words, letters = word_table().words, squeezed(word)
+    if letters in words:
+        kind, parent = words[letters]
+        return Entry(kind, letters, parent, f"the table lists it as {kind}")
+    one = letters.removesuffix("s")
+    if len(letters) >= SHORTEST_PLURAL and one in words and one != letters and words[one].kind in _NAMES:
         return Entry(
             "form",
             one,
@@ -231,24 +270,45 @@ def _listed(word: str) -> Entry | None:
 
 
 def _rare_surname(word: str) -> Entry | None:
-    squeezed = _squeezed(word)
-    if len(squeezed) < SHORTEST_RARE_SURNAME or squeezed not in word_table().rare_surnames:
-        return None
-    return Entry("rare surname", RARE_NAME, RARE_NAME, "a rare surname: published as its kind only")
+    """Return a rare surname of the census, or what is written like one."""
+    letters = squeezed(word)
+    listed = len(letters) >= SHORTEST_RARE_SURNAME and letters in word_table().rare_surnames
+    if listed:
+        return Entry("rare surname", RARE_NAME, RARE_NAME, "a rare surname: published as its kind only")
+    if ends_like_a_surname(letters) or is_rare_double(word):
+        return Entry(
+            "rare surname", RARE_NAME, RARE_NAME, "written like a rare name: published as its kind only"
+        )
+    return None
 
 
 def _compound(word: str) -> Entry | None:
-    """Return a word of two common words of four letters or more, of which the second is a noun, if it can be cut in one way only."""
+    """Return a word of two common words of four letters or more, if it can be cut in one way only: with a hyphen, or of a kind that compounds tell."""
     parts = word.split("-")
     ends = range(SHORTEST_PART, len(word) - SHORTEST_PART + 1)
     cuts = [(word[:end], word[end:]) for end in ends] if len(parts) == 1 else []
+    if len(parts) == 1 and not any(last in _head_forms() for _, last in cuts):
+        return None
     if len(parts) == 2 and min(map(len, parts)) >= SHORTEST_PART:  # noqa: PLR2004
         cuts = [(parts[0], parts[1])]
     fitting = [(first, lemma) for first, last in cuts if (lemma := _common(last)) and _common(first)]
     if len(fitting) != 1:
         return None
     ((first, lemma),) = fitting
+    if len(parts) == 1 and lemma not in HEADS:
+        return None
     return Entry("compound", word, _label_of(lemma), f"the words '{first}' and '{lemma}' in one")
+
+
+@cache
+def _head_forms() -> frozenset[str]:
+    """Return the heads of compounds, and what may be their plurals."""
+    plurals = (
+        f"{head.removesuffix(end)}{more}"
+        for head in HEADS
+        for end, more in (("", "s"), ("", "es"), ("y", "ies"))
+    )
+    return HEADS | frozenset(plurals) | {"children", "men", "women"}
 
 
 def _common(word: str) -> str | None:
@@ -282,7 +342,7 @@ def _repaired(words: Sequence[str]) -> dict[str, Entry]:
 def _spelling() -> Spelling:
     """Return all known words that a misspelling can be near to."""
     known = lexicon()
-    words = {*known.lemmas.to_pylist(), *known.others.to_pylist(), *word_table().words}
+    words = {*known.lemmas.to_pylist(), *known.others.to_pylist(), *word_table().words, *word_table().towns}
     return Spelling.of(
         word for word in words if len(word) >= SHORTEST_MISSPELLED - 1 and _WORD.fullmatch(word) is not None
     )
@@ -307,3 +367,6 @@ def _shape(word: str) -> Entry | None:
 _RULES: tuple[Callable[[str], Entry | None], ...] = (
     _email, _site, _number, _full_name, _form, _derived, _listed, _rare_surname, _compound,
 )  # fmt: skip
+_RULES_OF_LETTERS = _RULES[
+    _RULES.index(_full_name) :
+]  # those that say something of words of small letters alone

@@ -1,6 +1,6 @@
 """Numbers and codes among words: what is published of each, and the node that it hangs under.
 
-Telephone numbers, postal codes, numbers that identify somebody, dates, long numbers and long codes are published as their kind only.
+Telephone numbers, postal codes, street addresses, numbers that identify a person, dates, long numbers and long codes are published as their kind only.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["Number", "parse_number"]
+__all__ = ["Number", "parse_identity", "parse_number"]
 
 FIRST_YEAR, LAST_YEAR = 1500, 2099
 LONG_NUMBER, CODE = "long number", "code of letters and digits"
@@ -17,12 +17,17 @@ LONGEST_CODE = 6
 TELEPHONE_DIGITS = frozenset([7, 10, 11])
 POSTAL_DIGITS = 5
 SHORTEST_IDENTITY = 8
+_OF_PERSON = ("identification number", "a number that identifies a person")
 _DATE = re.compile(r"\d{1,2}([/.-])\d{1,2}\1(?:\d{2}|\d{4})|\d{4}([/.-])\d{1,2}\2\d{1,2}")
 _SOCIAL_SECURITY = re.compile(r"\d{3}-\d{2}-\d{4}")
 _INTERNET = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?")
 _TELEPHONE = re.compile(r"\+?(?:\d{1,3}[-./ ]?)?\(?\d{3}\)?[-./ ]?\d{3}[-. ]\d{4}|\d{3}[-. ]\d{4}|\+\d{7,}")
 _FREE_CALL = re.compile(r"(?:1-?)?8\d\d-[a-z0-9-]*[a-z][a-z0-9-]*")
 _POSTAL = re.compile(r"\d{5}-\d{4}|[a-z]\d[a-z]-?\d[a-z]\d|[a-z]{1,2}\d[a-z\d]?-?\d[a-z]{2}")
+_STREETS = "street|st|avenue|ave|road|rd|lane|ln|boulevard|blvd|drive|dr|court|ct"
+_STREET_ADDRESS = re.compile(
+    rf"\d{{1,5}}[a-z]?(?:[ ._-]+[a-z.]+){{1,3}}[ ._-]+(?:{_STREETS})|\d{{1,5}}[a-z]{{3,}}(?:street|avenue|road|lane|boulevard)"
+)
 _YEAR = re.compile(r"(\d{3})(\d)((?<=0)'?s)?")
 _ORDINAL = re.compile(r"\d{0,2}(?:1st|2nd|3rd|\dth)")
 _PRICE = re.compile(r"(?:us)?[$£€¥]\d[\d,]*(?:\.\d+)?[km]?")
@@ -45,19 +50,19 @@ def parse_number(word: str) -> Number | None:
     """Return what a word with digits is; None if it has none, or is something else."""
     if not any("0" <= c <= "9" for c in word):
         return None
-    return _identity(word) or _plain(word) or _code(word)
+    return parse_identity(word) or _plain(word) or _code(word)
 
 
 def _kind_only(node: str, why: str, kind: str = "private number") -> Number:
     return Number(kind, node, node, f"{why}: published as its kind only")
 
 
-def _identity(word: str) -> Number | None:
-    """Return what identifies a person, a household or a day."""
+def parse_identity(word: str) -> Number | None:
+    """Return what identifies a person, a household or a day; None if a word, or a text of several, does not."""
     digits = sum("0" <= c <= "9" for c in word)
     all_digits = digits == len(word)
     if _SOCIAL_SECURITY.fullmatch(word) or _INTERNET.fullmatch(word):
-        return _kind_only("identification number", "a number that identifies somebody")
+        return _kind_only(*_OF_PERSON)
     if _DATE.fullmatch(word):
         return _kind_only("date", "a date")
     if (
@@ -68,9 +73,9 @@ def _identity(word: str) -> Number | None:
         return _kind_only("phone number", "like a telephone number")
     if _POSTAL.fullmatch(word) or (all_digits and digits == POSTAL_DIGITS):
         return _kind_only("zip code", "like a postal code")
-    if digits >= SHORTEST_IDENTITY:
-        return _kind_only("identification number", "a number that identifies somebody")
-    return None
+    if _STREET_ADDRESS.fullmatch(word):
+        return _kind_only("street address", "like a street address")
+    return _kind_only(*_OF_PERSON) if digits >= SHORTEST_IDENTITY else None
 
 
 def _plain(word: str) -> Number | None:

@@ -43,6 +43,8 @@ class WordTable:
         Surnames that are published as their kind only.
     given_names, surnames
         All given names and all frequent surnames, those among them that are nouns or words of another kind (may, smith).
+    towns
+        Towns that are too small to be words of the tree: too often, such a word is something else.
     common
         Nouns of one word that WordNet's text corpus has: parts of compounds and aims of repairs.
     derived, derived_node
@@ -55,6 +57,7 @@ class WordTable:
     rare_surnames: frozenset[str]
     given_names: frozenset[str]
     surnames: frozenset[str]
+    towns: frozenset[str]
     common: frozenset[str]
     derived: Ints32
     derived_node: Ints32
@@ -90,6 +93,7 @@ def word_table() -> WordTable:
         rare_surnames=frozenset(_decoded(texts["rare_surnames"][0])),
         given_names=frozenset([*names["given name"], *_decoded(texts["listed_given"][0])]),
         surnames=frozenset([*names["surname"], *_decoded(texts["listed_surnames"][0])]),
+        towns=frozenset(_decoded(texts["towns"][0])),
         common=frozenset(lexicon().lemmas.take(pa.array(common)).to_pylist()),
         derived=np.cumsum(column["derived"].to_numpy()).astype(np.int32),
         derived_node=column["derived_node"].to_numpy(),

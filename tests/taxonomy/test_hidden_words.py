@@ -1,0 +1,119 @@
+"""Attacks on what is published as its kind only: names, numbers and addresses, written in every way that comes to mind."""
+
+# ruff: noqa: RUF001 (unusual characters are the point)
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from helpers import strings
+from incrowd.core.transactions import Transactions
+from incrowd.logs.items import words_of
+from incrowd.taxonomy import attach, wordnet_tree
+from incrowd.taxonomy.sources.wordnet import lexicon
+from incrowd.taxonomy.words import name_words
+from incrowd.taxonomy.words.table import word_table
+from incrowd.text.words import find_nouns, find_terms
+
+NAMES = [
+    "johnsmith", "john.smith", "john_smith", "john-smith", "smith,john", "john+smith", "john/smith",
+    "john&smith", "john=smith", "john|smith", "john:smith", "john;smith", "john~smith", 'john"smith', "john'smith",
+    "john–smith", "john·smith", "john(smith", "smithjohn", "smith.john", "john.q.smith", "johnqsmith", "johnpaulsmith",
+    "j.smith", "j.q.smith", "jsmith", "johnsmiths", "johnsmith's", "dr.johnsmith", "mrjohnsmith", "johnsmithmd", "john.smith.name",
+    "user=johnsmith", "o'brien-smith", "o’brien-smith", "mary-ann.o'brien", "garcía-lópez", "walsh-montoya", "bobdylan", "ivanpetrov",
+    "ｊｏｈｎｓｍｉｔｈ", "john\u200dsmith", "jоhnsmith",
+]  # fmt: skip
+RARE = [
+    "tregoning",
+    "tregoning's",
+    "krzyzewski",
+    "krzyzewskis",
+    "zywicki-smith",
+    "mcgillycuddy",
+    "wang.xiaoming",
+]
+SITES = [
+    "johnsmith.com", "john-smith.co.uk", "johnsmith.net:8080", "johnqsmith.com", "johnsmithphotography.com", "thejohnsmith.com",
+    "krzyzewski.com", "tregoning.org", "5551234567.com", "555-1234.com", "12elmstreet.com",
+]  # fmt: skip
+INSIDE_SITES = [
+    "geocities.com/johnsmith", "http://www.geocities.com/~johnsmith/555-123-4567", "johnsmith.geocities.com",
+    "geocities.com?name=johnsmith", "http://geocities.com/#johnsmith",
+]  # fmt: skip
+NUMBERS = [
+    "555-1234", "5551234567", "(555)123-4567", "555.123.4567", "555/123-4567", "555_123_4567", "555–123–4567", "555·123·4567",
+    "+442079460958", "44(0)2079460958", "tel:5551234567", "icq:1234567", "1-800-flowers", "12-34-56", "123-45-6789", "ssn:123-45-6789",
+    "x123456789", "ab123456c", "4111-1111-1111-1111", "90210", "sw1a1aa", "192.168.0.1", "10/12/1974", "19741012", "jan1975",
+    "７７３１", "５５５１２３４", "٥٥٥١٢٣٤٥٦٧", "५५५१२३४", "①②③④⑤⑥⑦", "555\u200b1234",
+]  # fmt: skip
+ADDRESSES = [
+    "7731elmstreet", "12-elm-street", "221b-baker-street", "1600-n.-pennsylvania-ave", "jane@example.org", "mailto:jane@example.org",
+    "jane＠example.org", "jane(at)example.org", "jane%40example.org", "user:jane@example",
+]  # fmt: skip
+ALL = [*NAMES, *RARE, *SITES, *NUMBERS, *ADDRESSES]
+
+
+@pytest.mark.parametrize("word", ALL)
+def test_nothing_but_the_kind_of_a_private_word_is_published(word):
+    (found,) = name_words([word.lower()])
+    assert found is not None
+    assert found.item == found.parent
+    assert found.item in word_table().parents or lexicon().node(found.item) is not None
+
+
+@pytest.mark.parametrize("word", INSIDE_SITES)
+def test_of_an_address_the_site_alone_is_published(word):
+    (found,) = name_words([word])
+    assert found.item == "geocities.com"
+
+
+@pytest.mark.parametrize("find", [find_nouns, find_terms])
+def test_words_of_a_log_are_hidden_before_people_are_counted(find):
+    words = strings(*sorted(set(ALL)))
+    assert not set(find(words, named=True).item.to_pylist()) & set(ALL)
+
+
+def test_items_from_elsewhere_are_no_leaves_either():
+    items = [*ALL, *(word.upper() for word in NAMES), "mary walsh", "555 123 4567", "12 elm street"]
+    made = attach(Transactions.from_rows([["dog", *items]]), wordnet_tree(), unlisted="name")
+    lowered = {label.lower() for label in made.taxonomy.labels.to_pylist()}
+    assert [item for item in items if item.lower() in lowered] == []
+    assert made.unlisted == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("call +1 (555) 123-4567 now", ["call", "1-555-123-4567", "now"]),
+        ("555 123 4567", ["555-123-4567"]),
+        ("555 1998", ["555-1998"]),
+        ("01 42 68 53 00", ["01-42-68-53-00"]),
+        ("ssn 123 45 6789", ["ssn", "123-45-6789"]),
+        ("4111 1111 1111 1998", ["4111-1111-1111-1998"]),
+        ("sw1a 1aa london", ["sw1a1aa", "london"]),
+        ("K1A 0B1", ["k1a0b1"]),
+        ("12 Elm Street boston", ["12-elm-street", "boston"]),
+        ("1234 elm st.", ["1234-elm-st"]),
+        ("221b baker street", ["221b-baker-street"]),
+        ("1997 1998 1999", ["1997", "1998", "1999"]),
+        ("windows 95 98", ["windows", "95", "98"]),
+        ("1904 world fair st louis", ["1904", "world", "fair", "st", "louis"]),
+        ("24 hour road service", ["24", "hour", "road", "service"]),
+        ("a1 5th", ["a1", "5th"]),
+    ],
+)
+def test_numbers_and_addresses_of_several_words_are_one(query, words):
+    queries = pa.array([query, None, "dog"])
+    assert words_of(queries, "terms", named=True).to_pylist() == [words, None, ["dog"]]
+    assert words_of(queries, "nouns").to_pylist()[0] == [
+        part.strip("+().,") for part in query.lower().split()
+    ]
+
+
+@pytest.mark.parametrize(
+    "word", ["kmart", "hotel-reservation", "o'neal", "geocities.com", "mp3", "москва", "हिंदी"]
+)
+def test_other_words_stay_themselves(word):
+    (found,) = name_words([word])
+    assert found.item == word.replace("'", "")
