@@ -26,7 +26,7 @@ HALVINGS = 100
 def discrete_gaussian(count: int, words: Words = secure_words, sigma: int = SIGMA) -> Ints64:
     """Draw integers x with probabilities proportional to e^(-x^2 / (2 sigma^2)), exactly.
 
-    Canonne, Kamath and Steinke (The discrete Gaussian for differential privacy, 2020, algorithm 3), for many draws at once:
+    Canonne, Kamath and Steinke (The discrete Gaussian for differential privacy, 2020), for many draws at once:
     x from the discrete Laplace distribution of scale sigma is accepted with probability e^-g, g = (|x| - sigma)^2 / (2 sigma^2).
     """
     drawn = np.zeros(count, dtype=np.int64)
@@ -47,7 +47,7 @@ def discrete_gaussian(count: int, words: Words = secure_words, sigma: int = SIGM
 def gaussian_delta(eps: float, mu: float) -> float:
     """Return the least delta with which Gaussian noise of standard deviation 1 / mu hides a change of 1 within eps.
 
-    Balle and Wang (Improving the Gaussian mechanism for differential privacy, ICML 2018), theorem 8.
+    Balle and Wang (Improving the Gaussian mechanism for differential privacy, ICML 2018).
     """
     return _upper(eps / mu - mu / 2) - math.exp(eps) * _upper(eps / mu + mu / 2)
 
