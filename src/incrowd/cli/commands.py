@@ -44,7 +44,7 @@ DEMO_USERS = 2_000
 @click.option(
     "--k",
     metavar="INTEGER",
-    help="How many people must share whatever is published, at least 2; korolova has none.  [default: 5]",
+    help="How many people must share whatever is published, at least 2; dp and korolova have none.  [default: 5]",
 )
 @click.option("--goal", help="What the release is for: words, queries or people.  [default: words]")
 @click.option("--method", help="A method by name, see 'incrowd methods'.  [default: the goal's]")
@@ -225,7 +225,10 @@ def demo(out: Path, as_json: bool) -> None:  # noqa: FBT001
     help="Methods by comma; parameters after a colon, as partition:publish=bag (several with ';').",
 )
 @click.option(
-    "--k", "ks", metavar="LIST", help="Numbers by comma, each at least 2, as 2,5,10; not for korolova alone."
+    "--k",
+    "ks",
+    metavar="LIST",
+    help="Numbers by comma, each at least 2, as 2,5,10; not for dp and korolova alone.",
 )
 @click.option("--out", type=FILE, required=True, help="Directory to create for the comparison.")
 @click.option(

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from incrowd.core.gaussian import SIGMA, largest_mu, tail_point
 
-__all__ = ["MOST_ITEMS", "PROPORTIONS", "Round", "Spending", "spend"]
+__all__ = ["LEAST_DELTA", "LEAST_EPS", "MOST_ITEMS", "PROPORTIONS", "Round", "Spending", "spend"]
 
-MOST_ITEMS = 10_000  # the largest d: with more, the margin of the grid would not be enough
+LEAST_EPS, LEAST_DELTA = 0.01, 1e-12  # below these the margin of the grid would not be enough
+MOST_ITEMS = 10_000  # the largest d, for the same reason
 PROPORTIONS = (0.09, 0.3, 1.0)  # of the last rounds; one round is the last of them (Swanberg et al. 2023)
 NINETEEN_OF_TWENTY = 1.96  # standard deviations
 

@@ -120,7 +120,7 @@ def _released(
         job = settled(job, log)
         if job.asked is not None:
             job = replace(job, taken=taken_of(job.asked, log, job.k or 1))
-        rows = build_rows(job, log, clock, events=job.method.needs_events, tree=tree)
+        rows = build_rows(job, log, clock, events=job.setting.reads.events, tree=tree)
         attached = place_rows(job, rows, clock, tree=tree)
     return anonymized(job, str(job.items), attached, progress)
 

@@ -121,7 +121,7 @@ class Outcome:
     def as_dict(self) -> dict[str, Any]:
         """Return the outcome as ``anonymize --json`` prints it: for the owner, with exact numbers.
 
-        Beside a list of noisy counts, these are marked as private: the promise does not cover them.
+        Of a list with noisy counts it has none that the promise does not cover.
         """
         release, parameters = self.release, self._parameters()
         secret = {} if "seed" in parameters else {"private": {"seed": release.parameters["seed"]}}
@@ -144,9 +144,9 @@ class Outcome:
         }
         if self.made.taken is not None:
             said["window"] = self.made.taken.as_dict()
-        if not release.is_list:
+        if not isinstance(release, Release) or not release.is_list:
             return said | self._numbers() | secret
-        return said | {"queries": release.counts.labels, "private": self._numbers()}
+        return said | {release.list_parameters.form.several: release.counts.labels}
 
     def _parameters(self) -> dict[str, Any]:
         """Return the parameters as the release has them: without the seed, where it is secret."""
@@ -232,10 +232,11 @@ class _Check:
 def local_engine(job: Job, clock: Clock) -> Iterator[Made]:
     """Read, place and group in this process."""
     with open_log(job, clock.listener) as log, in_window(settled(job, log), log) as chosen:
-        attached = place_input(chosen, log, clock, events=job.method.needs_events)
+        attached = place_input(chosen, log, clock, events=job.setting.reads.events)
         items = str(chosen.items)
         with in_series(chosen, items, attached):
-            load_all([chosen], clock)
+            if not job.method.is_noisy:  # what compiled kernels would measure is not told
+                load_all([chosen], clock)
             clock.step("anonymize")
             release = anonymized(chosen, items, attached, clock.listener.reading)
             yield Made(release, attached.found, log, log.summary, chosen.chosen, chosen.taken)

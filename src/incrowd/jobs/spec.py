@@ -199,16 +199,22 @@ def read_job(options: Options) -> Job:
     if options.private_report is not None:
         _check_report(options, options.private_report, job.method)
     _check_certificate(options, job)
-    return replace(job, seed=_seed_of(options, job.method), heading=heading, max_risk=_max_risk(options))
+    return replace(
+        job, seed=_seed_of(options, job.method), heading=heading, max_risk=_max_risk(options, job.method)
+    )
 
 
-def _max_risk(options: Options) -> Mapping[str, float] | None:
+def _max_risk(options: Options, method: Method) -> Mapping[str, float] | None:
     """Return the most risk with which the release is published, where it is attacked before."""
     most = parse_max_risk(options.max_risk)
     if not options.attack and not most:
         return None
+    flag = option("attack", value=True) if options.attack else option("max_risk")
+    if method.is_noisy:
+        raise BadInputError(
+            f"{flag} would tell, or refuse, by the data themselves, which method {method.name} must not: drop it; 'incrowd risk' attacks what is published"
+        )
     if options.engine != "local":
-        flag = option("attack", value=True) if options.attack else option("max_risk")
         raise BadInputError(
             f"{flag} runs on this machine alone: drop it, and run 'incrowd risk' on what the cluster has released"
         )
@@ -221,7 +227,7 @@ def read_choices(options: Options) -> Job:
     setting = Setting(method, method.read_parameters(options.parameters), method.name)
     job = check_input(options, [setting])
     check_distinct(method, options.distinct)
-    if method.is_noisy and options.unit not in (None, "user"):
+    if method.is_noisy and method.needs_events and options.unit not in (None, "user"):
         raise BadInputError(
             f"method {method.name} protects rows: use {option('unit', 'user')}, so that a row is a person"
         )
@@ -305,7 +311,8 @@ def settled(job: Job, read: Input) -> Job:
             raise BadInputError(f"{read.name} holds baskets and no queries: use {option('goal', 'words')}")
         unit, items = "user", None
     else:
-        unit, items = job.method.unit if read.has_times else "user", job.method.items
+        reads = job.setting.reads
+        unit, items = reads.unit if read.has_times else "user", reads.items
     kind = read.kind_of_items(job.items or items)
     said = (
         ()

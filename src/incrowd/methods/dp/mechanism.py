@@ -12,7 +12,7 @@ import numpy as np
 
 from incrowd.core.gaussian import discrete_gaussian
 from incrowd.core.noise import Words, secure_words
-from incrowd.core.ragged import filtered_starts, list_ids, starts_of
+from incrowd.core.ragged import distinct, filtered_starts, list_ids, starts_of
 from incrowd.core.spending import Round, Spending
 from incrowd.core.types import Bools, Ints32, Ints64
 
@@ -34,7 +34,7 @@ class Sets(NamedTuple):
 def sets_of(person: Ints64, item: Ints64, items: int) -> Sets:
     """Return what people have, given entries of a person and an item in any order; repeats count once."""
     people = int(person.max(initial=-1)) + 1
-    keys = np.unique(person * max(items, 1) + item)
+    keys = distinct(person * max(items, 1) + item)
     owner, own = np.divmod(keys, max(items, 1))
     return Sets(starts_of(np.bincount(owner, minlength=people)), own.astype(np.int32), items)
 
