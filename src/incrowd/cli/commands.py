@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from incrowd.cli.audit import audit
+from incrowd.cli.budget import budget
 from incrowd.cli.config import InputArgument, config_option, without_overruled
 from incrowd.cli.neighbours import names_beside, warn_of_releases
 from incrowd.cli.online import gateway, generalize
@@ -75,6 +76,11 @@ DEMO_USERS = 2_000
     "--series",
     type=FILE,
     help="Directory for what was released of this source before (made if missing, mode 0700): refuse a release that overlaps. It holds a secret; publish only its index.json.",
+)
+@click.option(
+    "--budget",
+    type=FILE,
+    help="Budget of these people, made by 'incrowd budget': record a differentially private release in it before its noise is drawn, and refuse it if nothing is left.",
 )
 @click.option(
     "--window",
@@ -461,5 +467,5 @@ def taxonomy_check(file: str, as_json: bool) -> None:  # noqa: FBT001
         raise click.exceptions.Exit(2)
 
 
-ALL = (demo, anonymize, audit, compare, show, tables, methods, generalize, gateway, synth)
+ALL = (demo, anonymize, audit, compare, show, tables, methods, budget, generalize, gateway, synth)
 TAXONOMY = (taxonomy_show, taxonomy_check)

@@ -18,6 +18,7 @@ from incrowd.core.claims import PARTS, plural_of
 from incrowd.core.kinds import text_of
 from incrowd.errors import BadInputError
 from incrowd.methods.registry import GOALS
+from incrowd.release.budget import Budget
 from incrowd.release.files.noisy_list import read_list
 from incrowd.release.files.records import class_name, shown
 from incrowd.release.files.telling import telling_tiles
@@ -68,6 +69,7 @@ MEANS = {
 }
 EXAMPLES = 5
 LISTED = 10
+NO_BUDGET = "What this release costs was not recorded: --budget FILE does, so that all releases together keep a promise."
 NO_SERIES = "Overlaps with earlier releases were not looked for: --series DIR does."
 EXAMPLE_ITEMS = 8
 METHOD_WIDTH = 16
@@ -113,8 +115,10 @@ def _show_listed(console: Console, outcome: Outcome, release: Release) -> None:
         style="dim",
     )
     _show_files(console, outcome)
-    if outcome.series is None:
-        console.print(NO_SERIES, style="dim")
+    if outcome.budget is None:
+        console.print(NO_BUDGET, style="dim")
+    else:
+        console.print(f"Budget:  {outcome.budget}: {Budget(outcome.budget).state().in_words}", soft_wrap=True)
 
 
 def _show_window(console: Console, taken: Taken) -> None:

@@ -20,6 +20,7 @@ from incrowd.core.kinds import parse_kinds
 from incrowd.core.window import Window, WindowChoice, parse_window
 from incrowd.errors import BadInputError, check_choice, option
 from incrowd.jobs.anonymize import SEED_BITS, check_distinct, choose_seed
+from incrowd.jobs.budget import check_budget
 from incrowd.jobs.following import check_unit
 from incrowd.jobs.settings import Setting
 from incrowd.logs import ITEMS, InputForm, Inputs, Unit, format_of, parse_unit, read_form
@@ -89,6 +90,7 @@ class Options:
     previous: Path | None = None
     previous_release: Path | None = None
     series: Path | None = None
+    budget: Path | None = None
     window: str | None = None
     private_report: Path | None = None
     never: Path | None = None
@@ -231,6 +233,7 @@ def read_choices(options: Options) -> Job:
         raise BadInputError(
             f"method {method.name} protects rows: use {option('unit', 'user')}, so that a row is a person"
         )
+    check_budget(options.budget, method, setting.parameters, options.out)
     asked = _asked_window(options, method)
     k = check_k(DEFAULT_K if options.k is None else options.k)
     if method.check_kinds:
