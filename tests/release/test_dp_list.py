@@ -237,6 +237,7 @@ def test_what_a_person_has_does_not_depend_on_others():
         (("--set", "d=0"), "d must be between 1 and 10,000 (got 0)"),
         (("--set", "rounds=4"), "rounds must be between 1 and 3 (got 4)"),
         (("--set", "counts=0"), "counts must be greater than 0"),
+        (("--set", "counts=1e-9", "--set", "eps=0.01", "--set", "d=10000"), "leaves next to nothing"),
         (("--set", "of=people"), "of must be one of"),
         (("--unit", "session:30m", "--distinct", "records"), "method dp protects people"),
         (("--attack",), "--attack would tell"),

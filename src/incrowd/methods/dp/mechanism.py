@@ -80,5 +80,5 @@ def _weighted(sets: Sets, one: Round, d: int) -> Ints64:
     """Return the sum of what people add to each item."""
     by_length = np.array([0, *map(one.weight, range(1, d + 1))], dtype=np.float64)
     weights = np.repeat(by_length[np.diff(sets.start)], np.diff(sets.start))
-    # Sums of integers are exact in doubles up to 2^53: half a thousand million people who each add 2^24.
+    # Sums of integers are exact in doubles up to 2^53: no one adds more than 2^27, so for 2^26 people.
     return np.bincount(sets.item, weights, sets.items).astype(np.int64)

@@ -117,6 +117,10 @@ def check_dp(
         raise BadInputError(
             f"counts must be greater than 0 and at most {LARGEST_SHARE}: the rest of the budget finds items (got {counts:g})"
         )
+    if not spend(d=d, eps=eps, delta=delta, rounds=rounds, counts=counts).unit:
+        raise BadInputError(
+            f"counts = {counts:g} leaves next to nothing for each of d = {d:,} items: use a larger share, or a smaller d"
+        )
 
 
 def _classes(

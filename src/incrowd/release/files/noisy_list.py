@@ -115,6 +115,8 @@ class ListParameters(Closed, frozen=True, forbid_unknown_fields=True, omit_defau
         """Refuse what the proof of `dp` does not cover."""
         if self.union and (self.d > MOST_ITEMS or self.eps < LEAST_EPS or self.delta < LEAST_DELTA):
             raise ValueError("d, eps or delta is out of the range of method dp")
+        if self.spending is not None and not self.spending.unit:
+            raise ValueError("counts is too small a share")
 
     @property
     def method(self) -> Literal["korolova", "dp"]:
