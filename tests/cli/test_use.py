@@ -68,12 +68,15 @@ def test_a_log_without_times_and_clicks_has_neither_measure(tmp_path):
     assert use["items_error"] is not None
 
 
-def test_a_list_of_queries_tells_its_use_to_the_owner_alone(log, tmp_path):
+def test_a_list_of_queries_tells_its_use_in_a_comparison_alone(log, tmp_path):
     options = ("--method", "korolova", "--set", "eps=20", "--set", "delta=0.009", "--set", "d=3")
     ran = call("anonymize", log, "--out", tmp_path / "out", *options, "--json")
     assert ran.code == 0, ran.err
-    use = ran.json["private"]["use"]
+    assert "use" not in ran.json
     assert "use" not in said_of(tmp_path)
+    methods = "korolova:eps=20;delta=0.009;d=3"
+    ran = call("compare", log, "--methods", methods, "--out", tmp_path / "compared", "--json")
+    use = ran.json["runs"][0]["use"]
     assert use["kept_exactly"] is use["links_kept"] is None
     assert use["items_error"] < 1
 

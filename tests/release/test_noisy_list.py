@@ -14,7 +14,7 @@ from browser import opened
 from cli.helpers import AOL_HEADER, aol_line, call, only_line
 from incrowd.release.files.manifest import canonical_text
 from incrowd.release.files.noisy_list import (
-    LIST_SCHEMA,
+    QUERIES,
     ListParameters,
     NoisyList,
     list_manifest,
@@ -69,7 +69,7 @@ def test_every_byte_beside_the_list_is_the_same_for_neighbours(runs):
     assert all(one == files[0] for one in files)
     lists = [pq.read_table(directory / "queries.parquet") for directory, _ in runs.values()]
     assert len({str(one.to_pydict()) for one in lists}) > 1  # noise is noise
-    assert all(one.schema.equals(LIST_SCHEMA) for one in lists)
+    assert all(one.schema.equals(QUERIES.schema) for one in lists)
 
 
 def test_the_list_has_what_many_typed_and_not_what_one_did(runs):
@@ -109,18 +109,15 @@ def test_k_is_neither_needed_nor_used(runs, tmp_path):
         assert (tmp_path / "release" / name).read_bytes() == (directory / name).read_bytes()
 
 
-def test_exact_numbers_are_the_owners_and_marked(runs, tmp_path):
+def test_no_output_says_a_number_that_the_promise_does_not_cover(runs, tmp_path):
     _, ran = runs["nobody", 0]
-    before, _, private = ran.out.partition("Private, for the owner")
-    assert private
-    assert "400" not in before
+    assert "400" not in ran.out
+    assert "seconds" not in ran.out
+    assert "Took" not in ran.out
     shown = call(
         "anonymize", log(tmp_path / "log.tsv"), "--out", tmp_path / "release", *OPTIONS, "--json"
     ).json
-    assert shown["private"]["records_in"] == 400
-    public = {name: value for name, value in shown.items() if name != "private"}
-    assert "400" not in json.dumps({name: value for name, value in public.items() if name != "out"})
-    assert public.keys() == {
+    assert shown.keys() - {"beside"} == {
         "method",
         "k",
         "claim",
@@ -129,8 +126,8 @@ def test_exact_numbers_are_the_owners_and_marked(runs, tmp_path):
         "chosen",
         "series",
         "queries",
-        "private",
-    } - {"private"} | {"beside"} - (set() if "beside" in public else {"beside"})
+    }
+    assert shown["queries"] == len(pq.read_table(tmp_path / "release" / "queries.parquet"))
 
 
 def test_the_audit_neither_confirms_nor_shows_green(runs):
@@ -199,9 +196,9 @@ def test_raw_records_called_differentially_private(copy, tmp_path):
     shutil.copy(tmp_path / "raw" / "records.parquet", copy / "queries.parquet")
     assert "other columns" in problems(copy)
     raw = pa.table(
-        {"query": ["google", "leprosy"], "count": pa.array([2, 1], pa.int64())}, schema=LIST_SCHEMA
+        {"query": ["google", "leprosy"], "count": pa.array([2, 1], pa.int64())}, schema=QUERIES.schema
     )
-    NoisyList(raw["query"], raw["count"]).write(copy / "queries.parquet")
+    NoisyList(QUERIES, (raw["query"],), raw["count"]).write(copy / "queries.parquet")
     assert "or less" in problems(copy)  # below the threshold that the parameters ask for
 
 
@@ -215,8 +212,10 @@ def test_raw_records_called_differentially_private(copy, tmp_path):
     ],
 )
 def test_a_list_in_another_form(copy, queries, words):
-    table = pa.table({"query": queries, "count": pa.array([10_000, 10_000], pa.int64())}, schema=LIST_SCHEMA)
-    NoisyList(table["query"], table["count"]).write(copy / "queries.parquet")
+    table = pa.table(
+        {"query": queries, "count": pa.array([10_000, 10_000], pa.int64())}, schema=QUERIES.schema
+    )
+    NoisyList(QUERIES, (table["query"],), table["count"]).write(copy / "queries.parquet")
     assert words in problems(copy)
 
 
@@ -270,7 +269,7 @@ def test_a_browser_shows_the_page(copy, tmp_path):
 def test_the_form_is_a_function_of_the_parameters(tmp_path):
     parameters = ListParameters(d=4, eps=2.0, delta=1e-5, unit="user")
     (tmp_path / "list").mkdir()
-    empty = NoisyList(pa.array([], pa.string()), pa.array([], pa.int64()))
+    empty = NoisyList(QUERIES, (pa.array([], pa.string()),), pa.array([], pa.int64()))
     write_list(tmp_path / "list", parameters, empty)
     manifest = list_manifest(parameters)
     assert (tmp_path / "list" / "manifest.json").read_text() == canonical_text(manifest)

@@ -1,4 +1,4 @@
-"""The audit of a list of queries with noisy counts: its form can be checked, its noise cannot."""
+"""The audit of a list with noisy counts: its form can be checked, its noise cannot."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from incrowd.auditing.result import Audit
 from incrowd.auditing.taxonomy import hidden_in
 from incrowd.errors import ClaimError
 from incrowd.release.files.manifest import Versions, read_manifest
-from incrowd.release.files.names import LIST_FILES
-from incrowd.release.files.noisy_list import LIST_SCHEMA, ListManifest, NoisyList, list_manifest, list_page
+from incrowd.release.files.noisy_list import ListManifest, NoisyList, list_manifest, list_page
 from incrowd.release.files.parts import same_schema
 from incrowd.release.files.records import is_canonical
 
@@ -31,9 +30,9 @@ def audit_list(directory: Path) -> Audit:
     result.unproven.append(NOISE)
     try:
         _check_manifest(directory, manifest, result)
-        check_exactly(directory, LIST_FILES, result)
+        check_exactly(directory, manifest.parameters.form.files, result)
         if not result.problems:
-            _check_list(directory / "queries.parquet", manifest, result)
+            _check_list(directory / manifest.parameters.form.file, manifest, result)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as error:
         result.add_problem(f"a file of the release is missing or damaged ({type(error).__name__})")
     return result
@@ -53,32 +52,38 @@ def _check_manifest(directory: Path, manifest: ListManifest, result: Audit) -> N
 
 
 def _check_list(path: Path, manifest: ListManifest, result: Audit) -> None:
-    """Check the list itself: sorted, each query once, each count above the threshold, nothing else in the file."""
-    least = manifest.parameters.threshold
+    """Check the list itself: sorted, each entry once, each count as large as it must be, nothing else in the file."""
+    form, least = manifest.parameters.form, manifest.parameters.least
     with pq.ParquetFile(path) as file:
-        if not same_schema(file.schema_arrow, LIST_SCHEMA):
+        if not same_schema(file.schema_arrow, form.schema):
+            named = ", ".join(form.columns)
             result.add_problem(
-                "queries.parquet has other columns than query and count, or notes in its schema"
+                f"{path.name} has other columns than {named} and count, or notes in its schema"
             )
             return
         table = file.read().combine_chunks()
-    queries, counts = table["query"].to_pylist(), table["count"].to_pylist()
-    result.records = result.classes = len(queries)
-    with result.checking(f"{len(queries):,} queries, each once, in order, with a count above {least:,}"):
+    texts, counts = [table[name].to_pylist() for name in form.columns], table["count"].to_pylist()
+    rows = list(zip(*texts, strict=True))
+    result.records = result.classes = len(rows)
+    with result.checking(
+        f"{len(rows):,} {form.several}, each once, in order, with a count of at least {least:,}"
+    ):
         result.require(
-            wrong=None in queries or None in counts, problem="queries.parquet has a row with nothing in it"
+            wrong=any(None in column for column in (*texts, counts)),
+            problem=f"{path.name} has a row with nothing in it",
         )
         if result.problems:
             return
-        unsorted = any(first >= second for first, second in pairwise(queries))
-        result.require(wrong=unsorted, problem="queries.parquet has queries out of order or twice")
+        unsorted = any(first >= second for first, second in pairwise(rows))
+        result.require(wrong=unsorted, problem=f"{path.name} has {form.several} out of order or twice")
         result.require(
-            wrong=any(count <= least for count in counts),
-            problem=f"queries.parquet has a count of {least:,} or less",
+            wrong=any(count < least for count in counts),
+            problem=f"{path.name} has a count of {least - 1:,} or less",
         )
-        hidden = hidden_in(queries)
-        result.require(wrong=bool(hidden), problem=f"{hidden:,} queries hold characters that cannot be seen")
+        hidden = sum(map(hidden_in, texts))
+        result.require(wrong=bool(hidden), problem=f"{hidden:,} texts hold characters that cannot be seen")
+        columns = tuple(table[name] for name in form.columns)
         result.require(
-            wrong=not is_canonical(path, NoisyList(table["query"], table["count"]).write),
-            problem="queries.parquet is not written as its rows are: it holds bytes that are no part of them",
+            wrong=not is_canonical(path, NoisyList(form, columns, table["count"]).write),
+            problem=f"{path.name} is not written as its rows are: it holds bytes that are no part of them",
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from incrowd.cli.audit import audit
+from incrowd.cli.budget import budget
 from incrowd.cli.config import InputArgument, config_option, without_overruled
 from incrowd.cli.neighbours import names_beside, warn_of_releases
 from incrowd.cli.online import gateway, generalize
@@ -44,7 +45,7 @@ DEMO_USERS = 2_000
 @click.option(
     "--k",
     metavar="INTEGER",
-    help="How many people must share whatever is published, at least 2; korolova has none.  [default: 5]",
+    help="How many people must share whatever is published, at least 2; dp and korolova have none.  [default: 5]",
 )
 @click.option("--goal", help="What the release is for: words, queries or people.  [default: words]")
 @click.option("--method", help="A method by name, see 'incrowd methods'.  [default: the goal's]")
@@ -75,6 +76,11 @@ DEMO_USERS = 2_000
     "--series",
     type=FILE,
     help="Directory for what was released of this source before (made if missing, mode 0700): refuse a release that overlaps. It holds a secret; publish only its index.json.",
+)
+@click.option(
+    "--budget",
+    type=FILE,
+    help="Budget of these people, made by 'incrowd budget': record a differentially private release in it before its noise is drawn, and refuse it if nothing is left.",
 )
 @click.option(
     "--window",
@@ -225,7 +231,10 @@ def demo(out: Path, as_json: bool) -> None:  # noqa: FBT001
     help="Methods by comma; parameters after a colon, as partition:publish=bag (several with ';').",
 )
 @click.option(
-    "--k", "ks", metavar="LIST", help="Numbers by comma, each at least 2, as 2,5,10; not for korolova alone."
+    "--k",
+    "ks",
+    metavar="LIST",
+    help="Numbers by comma, each at least 2, as 2,5,10; not for dp and korolova alone.",
 )
 @click.option("--out", type=FILE, required=True, help="Directory to create for the comparison.")
 @click.option(
@@ -458,5 +467,5 @@ def taxonomy_check(file: str, as_json: bool) -> None:  # noqa: FBT001
         raise click.exceptions.Exit(2)
 
 
-ALL = (demo, anonymize, audit, compare, show, tables, methods, generalize, gateway, synth)
+ALL = (demo, anonymize, audit, compare, show, tables, methods, budget, generalize, gateway, synth)
 TAXONOMY = (taxonomy_show, taxonomy_check)

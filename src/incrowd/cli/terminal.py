@@ -18,9 +18,12 @@ from incrowd.core.claims import PARTS, plural_of
 from incrowd.core.kinds import text_of
 from incrowd.errors import BadInputError
 from incrowd.methods.registry import GOALS
+from incrowd.release.budget import Budget
+from incrowd.release.files.noisy_list import read_list
 from incrowd.release.files.records import class_name, shown
 from incrowd.release.files.telling import telling_tiles
 from incrowd.release.files.tiles import TileManifest, open_tiles
+from incrowd.release.model import Release
 from incrowd.release.tiles import TileRelease
 from incrowd.report.bound import bound_line
 from incrowd.report.console import plain_console
@@ -66,6 +69,8 @@ MEANS = {
 }
 EXAMPLES = 5
 LISTED = 10
+NO_BUDGET = "What this release costs was not recorded: --budget FILE does, so that all releases together keep a promise."
+NO_SERIES = "Overlaps with earlier releases were not looked for: --series DIR does."
 EXAMPLE_ITEMS = 8
 METHOD_WIDTH = 16
 
@@ -80,10 +85,9 @@ def show_outcome(outcome: Outcome) -> None:
         )
     _show_claim(console, result)
     console.print()
-    if release.is_list:
-        console.print(
-            "Private, for the owner: exact numbers that the promise does not cover.", style="bold yellow"
-        )
+    if isinstance(release, Release) and release.is_list:
+        _show_listed(console, outcome, release)
+        return
     console.print(_numbers_table(outcome))
     console.print()
     console.print(_measures_table(release.measures))
@@ -99,7 +103,22 @@ def show_outcome(outcome: Outcome) -> None:
         for note in release.notes:
             console.print(note)
     elif outcome.series is None:
-        console.print("Overlaps with earlier releases were not looked for: --series DIR does.", style="dim")
+        console.print(NO_SERIES, style="dim")
+
+
+def _show_listed(console: Console, outcome: Outcome, release: Release) -> None:
+    """Show what came of a list with noise: nothing that the promise does not cover, no number of lines, people or seconds."""
+    noisy = release.noisy_list
+    console.print(f"{len(noisy):,} {noisy.form.several} published, with noisy counts.", style="bold")
+    console.print(
+        "Nothing else is said of the data here: 'incrowd compare' measures what such a list is of use for.",
+        style="dim",
+    )
+    _show_files(console, outcome)
+    if outcome.budget is None:
+        console.print(NO_BUDGET, style="dim")
+    else:
+        console.print(f"Budget:  {outcome.budget}: {Budget(outcome.budget).state().in_words}", soft_wrap=True)
 
 
 def _show_window(console: Console, taken: Taken) -> None:
@@ -220,22 +239,21 @@ def _tiles_table(directory: Path, wanted: str | None = None, top: int = LISTED) 
 
 
 def show_list(directory: Path, manifest: ListManifest) -> None:
-    """Show what a noisy list's manifest states, and its most frequent queries."""
-    console = plain_console()
-    try:
-        rows = pq.read_table(directory / "queries.parquet", columns=["query", "count"]).to_pylist()
-    except (OSError, KeyError, pa.ArrowException):
-        raise BadInputError(
-            f"{directory}: queries.parquet is missing or damaged; see 'incrowd audit'"
-        ) from None
+    """Show what a noisy list's manifest states, and what is most frequent in it."""
+    console, form = plain_console(), manifest.parameters.form
+    rows = read_list(directory, form)
     _show_said(console, manifest.claim.in_words, manifest.claim.not_promised)
     table = Table(
-        box=None, pad_edge=False, title=f"Most frequent of {len(rows):,} queries", title_justify="left"
+        box=None,
+        pad_edge=False,
+        title=f"Most frequent of {len(rows):,} {form.several}",
+        title_justify="left",
     )
     table.add_column("noisy count", justify="right", style="bold")
-    table.add_column("query")
-    for row in sorted(rows, key=lambda row: (-row["count"], row["query"]))[:LISTED]:
-        table.add_row(f"{row['count']:,}", Text(visible(row["query"])))
+    for name in form.columns:
+        table.add_column(name.replace("_", " "))
+    for row in rows.slice(0, LISTED).to_pylist():
+        table.add_row(f"{row['count']:,}", *(Text(visible(row[name])) for name in form.columns))
     console.print()
     console.print(table)
     _show_account(console, manifest.account)
@@ -324,9 +342,6 @@ def _numbers_table(outcome: Outcome) -> Table:
     units = plural_of(release.claim.unit)
     table.add_row(f"{counts.records_in:,}", f"{units} found")
     _add_items(table, outcome)
-    if release.is_list:
-        table.add_row(f"{counts.labels:,}", "queries published, with noisy counts")
-        return table
     if isinstance(release, TileRelease):
         table.add_row(f"{release.tiles.withheld:,}", f"items of {units} withheld: too few people have them")
         table.add_row(f"{counts.groups:,}", f"distinct tiles published, over {counts.labels:,} labels")
@@ -436,5 +451,5 @@ def _show_files(console: Console, outcome: Outcome) -> None:
     console.print(f"Report:  {out / 'report.html'}", soft_wrap=True)
     if outcome.pages is not None:
         console.print(f"Pages:   {', '.join(map(str, outcome.pages))}", soft_wrap=True)
-    if outcome.rejects_file:
+    if outcome.rejects_file and not outcome.release.is_list:
         console.print(f"Rejects: {outcome.rejects_file}", soft_wrap=True)

@@ -58,7 +58,7 @@ NOT_PROMISED = {
     ),
     "differential privacy": (
         "It is a promise about the noise that was drawn: it cannot be recounted from the file.",
-        "Counts are noisy, and queries of few people are not there.",
+        "Counts are noisy, and what few people have is not there.",
         "The eps and delta of several releases of the same people add up.",
     ),
     "none": ("Do not publish it as anonymous: it may hold what a single person typed.",),

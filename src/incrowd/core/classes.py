@@ -14,7 +14,7 @@ from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints32, Ints64
 from incrowd.errors import BadInputError
 
-__all__ = ["WITHHELD", "Classes", "Generalizations", "check_enough", "filled_rows"]
+__all__ = ["WITHHELD", "Classes", "Generalizations", "Seconds", "check_enough", "filled_rows"]
 
 WITHHELD = -1
 
@@ -40,6 +40,13 @@ class Generalizations(NamedTuple):
     start: Ints64
     nodes: Ints32
     counts: Ints32
+
+
+class Seconds(NamedTuple):
+    """What stands beside each entry of a list of pairs: a text, and the node that it stands below."""
+
+    nodes: Ints32
+    texts: pa.Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +82,8 @@ class Classes:
     left
         The class of each person who is counted and has no row: who was in an earlier release, and has no record since
         (:mod:`incrowd.core.history`).
+    second
+        Where the entries of a list are pairs, the second of each; `nodes` and `texts` have the first.
     """
 
     of_row: Ints32
@@ -90,6 +99,7 @@ class Classes:
     copies: Ints64 | None = None
     notes: tuple[str, ...] = ()
     left: Ints32 | None = None
+    second: Seconds | None = None
 
     def __len__(self) -> int:
         return len(self.start) - 1

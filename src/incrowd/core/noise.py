@@ -11,7 +11,17 @@ import numpy as np
 
 from incrowd.core.types import Bools, Ints64, Words64
 
-__all__ = ["LEAST_EPS", "MILLION", "Words", "discrete_laplace", "noise_rate", "secure_words", "threshold"]
+__all__ = [
+    "LEAST_EPS",
+    "MILLION",
+    "Words",
+    "bernoulli_exp",
+    "discrete_laplace",
+    "geometric",
+    "noise_rate",
+    "secure_words",
+    "threshold",
+]
 
 Words = Callable[[int], Words64]  # returns the given number of uniform 64-bit words
 
@@ -58,8 +68,8 @@ def discrete_laplace(count: int, rate: Fraction, words: Words = secure_words) ->
     waiting = np.arange(count)
     while len(waiting):
         rest = _below(np.full(len(waiting), size), words)
-        accepted = _bernoulli_exp(rest, size, words)
-        size_drawn = (rest[accepted] + size * _geometric(int(accepted.sum()), words)) // step
+        accepted = bernoulli_exp(rest, size, words)
+        size_drawn = (rest[accepted] + size * geometric(int(accepted.sum()), words)) // step
         negative = (words(len(size_drawn)) & np.uint64(1)).astype(np.bool_)
         # Zero has no sign: it would be drawn in two ways, so one of them is rejected.
         valid = ~(negative & (size_drawn == 0))
@@ -69,17 +79,17 @@ def discrete_laplace(count: int, rate: Fraction, words: Words = secure_words) ->
     return drawn
 
 
-def _geometric(count: int, words: Words) -> Ints64:
+def geometric(count: int, words: Words) -> Ints64:
     """Count successes of probability 1/e before the first failure."""
     successes = np.zeros(count, dtype=np.int64)
     alive = np.arange(count)
     while len(alive):
-        alive = alive[_bernoulli_exp(np.ones(len(alive), dtype=np.int64), np.int64(1), words)]
+        alive = alive[bernoulli_exp(np.ones(len(alive), dtype=np.int64), np.int64(1), words)]
         successes[alive] += 1
     return successes
 
 
-def _bernoulli_exp(part: Ints64, whole: np.int64, words: Words) -> Bools:
+def bernoulli_exp(part: Ints64, whole: np.int64, words: Words) -> Bools:
     """Draw events of probability e^(-part / whole), for 0 <= part <= whole.
 
     The first failure of events of probabilities g/1, g/2, g/3, ... is an odd one with probability e^-g.

@@ -21,7 +21,9 @@ from incrowd.errors import ClaimError
 __all__ = [
     "FOLLOWING",
     "KINDS",
+    "UNIT",
     "Common",
+    "Dp",
     "Korolova",
     "Mosaic",
     "Parameters",
@@ -40,7 +42,7 @@ Texts = Literal["none", "queries", "bags"]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Day = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")]
-_UNIT = r"^(record|user|query|day|week|session:[0-9]{1,12}|mini-session:[0-9]{1,9}/[0-9]{1,12})\Z"
+UNIT = r"^(record|user|query|day|week|session:[0-9]{1,12}|mini-session:[0-9]{1,9}/[0-9]{1,12})\Z"
 _TAXONOMY = r"^(wordnet|balanced:[0-9]{1,9}|file)\Z"
 _KIND = f"({'|'.join(ITEM_KINDS)})"
 _KINDS = rf"^{_KIND}(,{_KIND})*\Z"
@@ -120,6 +122,14 @@ class Korolova(Parameters, frozen=True, forbid_unknown_fields=True):
     delta: Annotated[float, msgspec.Meta(gt=0, lt=MOST_DELTA)]
 
 
+class Dp(Korolova, frozen=True, forbid_unknown_fields=True):
+    """Of `dp`."""
+
+    of: Literal["items", "pairs", "clicks"]
+    rounds: Annotated[int, msgspec.Meta(ge=1, le=3)]
+    counts: Annotated[float, msgspec.Meta(gt=0, lt=1)]
+
+
 class Poblete(Parameters, frozen=True, forbid_unknown_fields=True):
     """Of `poblete`."""
 
@@ -158,6 +168,7 @@ KINDS: Mapping[str, tuple[Kind, type[Parameters]]] = {
     "erola": ("k-anonymity", Verbatim),
     "plain": ("k-anonymity", Verbatim),
     "korolova": ("differential privacy", Korolova),
+    "dp": ("differential privacy", Dp),
     "poblete": ("none", Poblete),
     "apriori": ("k^m-anonymity", Apriori),
     "suppress": ("none", Parameters),
@@ -175,7 +186,7 @@ class Common(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
     k: Annotated[int, msgspec.Meta(ge=2)]
     seed: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-    unit: Annotated[str, msgspec.Meta(pattern=_UNIT)]
+    unit: Annotated[str, msgspec.Meta(pattern=UNIT)]
     taxonomy: Annotated[str, msgspec.Meta(pattern=_TAXONOMY)]
     items: Literal["nouns", "terms", "queries", "concepts", "raw"] | None = None
     sets: bool | None = None

@@ -114,7 +114,7 @@ def _tile_release(
 def _claim(method: Method, given: Mapping[str, Any], counted: Transactions) -> Claim:
     """Return what is promised of a release with these parameters."""
     if method.is_noisy:
-        unit = counted.unit.partition(":")[0]
+        unit = "record" if counted.unit == "record" and counted.people is None else "user"
         return Claim("differential privacy", unit=unit, eps=given["eps"], delta=given["delta"])
     settings = read_settings(method.name, {**given, "unit": counted.unit, "taxonomy": "file"})
     return promised(settings, distinct="records" if counted.people is None else "people")

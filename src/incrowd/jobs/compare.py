@@ -286,7 +286,7 @@ class Read(NamedTuple):
 
 def any_needs_events(methods: Sequence[Setting]) -> bool:
     """Tell whether a method needs every single query event."""
-    return any(setting.method.needs_events for setting in methods)
+    return any(setting.reads.events for setting in methods)
 
 
 def compared(

@@ -294,7 +294,7 @@ def load_kernels(job: Job) -> None:
         rows = replace(rows, unit="user")
     number = len(rows)
     rows = replace(rows, weeks=Weeks(np.arange(number + 1), np.arange(number, dtype=np.int32) % 2, 2))
-    if job.method.needs_events:
+    if job.setting.reads.events:
         rows = rows.with_events()
     attached = attach(rows, Taxonomy.from_parents(TINY_PARENTS, pa.array(TINY_LABELS), name="tiny"))
     tree = attached.taxonomy

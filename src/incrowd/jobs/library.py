@@ -57,6 +57,7 @@ def anonymize(
     distinct: Distinct | None = None,
     previous: str | os.PathLike[str] | None = None,
     window: str | None = None,
+    budget: str | os.PathLike[str] | None = None,
     memory: str | int | None = None,
     progress: Progress | None = None,
     **parameters: Any,
@@ -87,6 +88,8 @@ def anonymize(
         The private map of the last release of the same people, which this one follows (methods flock and partition, by user).
     window
         Take only the events of some time, as ``"2006-03-01..2006-03-31"`` (UTC; a day means all of it, either side may be open). For mosaic.
+    budget
+        The budget of these people, to which a differentially private release is charged before its noise is drawn (``incrowd budget``).
     memory, progress
         The most memory that the job may take (three quarters of the machine's); and what is called with (rows done, rows in all).
     **parameters
@@ -96,6 +99,7 @@ def anonymize(
     how: dict[str, Any] = {"k": k, "goal": goal, "method": method, "seed": seed, "unlisted": unlisted}
     how |= {"distinct": distinct, "sets": sets, "kinds": ",".join(parse_kinds(kinds)) or None}
     how |= {"parameters": parameters, "unit": unit, "items": items, "window": window}
+    how |= {"budget": None if budget is None else Path(budget)}
     options = _options(taxonomy, memory, previous=None if previous is None else Path(previous), **how)
     with Clock(Listener(progress)) as clock:
         job = _as_fitted(read_choices(options), taxonomy)
@@ -121,7 +125,7 @@ def _released(
         job = settled(job, log)
         if job.asked is not None:
             job = replace(job, taken=taken_of(job.asked, log, job.k or 1))
-        rows = build_rows(job, log, clock, events=job.method.needs_events, tree=tree)
+        rows = build_rows(job, log, clock, events=job.setting.reads.events, tree=tree)
         attached = place_rows(job, rows, clock, tree=tree)
     return anonymized(job, str(job.items), attached, progress)
 

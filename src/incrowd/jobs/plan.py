@@ -154,7 +154,7 @@ def plan_job(options: Options, listener: ProgressListener) -> Plan:
             plan = replace(plan, job=job, reasons=_reasons(job, log))
             with in_window(job, log) as job:
                 plan = replace(plan, job=job)
-                attached = place_input(job, log, clock, events=job.method.needs_events)
+                attached = place_input(job, log, clock, events=job.setting.reads.events)
                 plan = _with_items(plan, log, attached)
                 check_series_of(job, str(job.items), attached)
                 _check_data(job, attached)
@@ -206,7 +206,7 @@ def _reasons(job: Job, log: Log) -> dict[str, str]:
     method, goal = job.method, job.options.goal or DEFAULT_GOAL
     asked = "" if job.options.goal else ", the default"
     times = "with times" if log.has_times else "without times"
-    unit = f" {times}" if parse_unit(method.unit).needs_times else ""
+    unit = f" {times}" if parse_unit(job.setting.reads.unit).needs_times else ""
     why = {
         "--method": f"for --goal {goal}{asked}: {GOALS[goal].question}",  # type: ignore[index]
         "--k": "the default",

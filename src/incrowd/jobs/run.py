@@ -20,6 +20,7 @@ from incrowd.core.atomic import removed_on_failure
 from incrowd.core.types import Progress
 from incrowd.errors import IncrowdError
 from incrowd.jobs.anonymize import make_release
+from incrowd.jobs.budget import charge
 from incrowd.jobs.clock import Clock, ProgressListener, peak_megabytes
 from incrowd.jobs.data import (
     kernels_are_compiled,
@@ -37,6 +38,7 @@ from incrowd.jobs.windows import in_window
 from incrowd.logs.files import find_parts
 from incrowd.logs.input import Input
 from incrowd.methods.registry import method_named
+from incrowd.release.budget import Budget
 from incrowd.release.certificate import Pages, pages_of
 from incrowd.release.model import Release
 from incrowd.release.publication import Publication
@@ -102,6 +104,8 @@ class Outcome:
         The certificate and the dictionary beside the release, if they were asked for.
     risk
         What attacks on the written release found, if they were asked for.
+    budget
+        The budget that it was charged to, if it was.
     """
 
     made: Made
@@ -112,6 +116,7 @@ class Outcome:
     series: Path | None = None
     pages: Pages | None = None
     risk: Side | None = None
+    budget: Path | None = None
 
     @property
     def release(self) -> Publication:
@@ -121,7 +126,7 @@ class Outcome:
     def as_dict(self) -> dict[str, Any]:
         """Return the outcome as ``anonymize --json`` prints it: for the owner, with exact numbers.
 
-        Beside a list of noisy counts, these are marked as private: the promise does not cover them.
+        Of a list with noisy counts it has none that the promise does not cover.
         """
         release, parameters = self.release, self._parameters()
         secret = {} if "seed" in parameters else {"private": {"seed": release.parameters["seed"]}}
@@ -144,9 +149,14 @@ class Outcome:
         }
         if self.made.taken is not None:
             said["window"] = self.made.taken.as_dict()
-        if not release.is_list:
+        if not isinstance(release, Release) or not release.is_list:
             return said | self._numbers() | secret
-        return said | {"queries": release.counts.labels, "private": self._numbers()}
+        spent = (
+            {}
+            if self.budget is None
+            else {"budget": {"file": str(self.budget), **Budget(self.budget).state().as_dict()}}
+        )
+        return said | {release.list_parameters.form.several: release.counts.labels} | spent
 
     def _parameters(self) -> dict[str, Any]:
         """Return the parameters as the release has them: without the seed, where it is secret."""
@@ -205,7 +215,15 @@ def run_on(engine: Engine, job: Job, listener: ProgressListener) -> Outcome:
         options = job.options
         pages = pages_of(options.out) if options.certificate else None
         return Outcome(
-            made, result, rejects_file, clock.seconds, options.out, options.series, pages, check.risk
+            made,
+            result,
+            rejects_file,
+            clock.seconds,
+            options.out,
+            options.series,
+            pages,
+            check.risk,
+            options.budget,
         )
 
 
@@ -232,10 +250,11 @@ class _Check:
 def local_engine(job: Job, clock: Clock) -> Iterator[Made]:
     """Read, place and group in this process."""
     with open_log(job, clock.listener) as log, in_window(settled(job, log), log) as chosen:
-        attached = place_input(chosen, log, clock, events=job.method.needs_events)
+        attached = place_input(chosen, log, clock, events=job.setting.reads.events)
         items = str(chosen.items)
         with in_series(chosen, items, attached):
-            load_all([chosen], clock)
+            if not job.method.is_noisy:  # what compiled kernels would measure is not told
+                load_all([chosen], clock)
             clock.step("anonymize")
             release = anonymized(chosen, items, attached, clock.listener.reading)
             yield Made(release, attached.found, log, log.summary, chosen.chosen, chosen.taken)
@@ -259,7 +278,8 @@ def anonymized(
 
 
 def run_method(job: Job, attached: Attached, progress: Progress | None = None) -> Release | TileRelease:
-    """Run the job's method on data that is placed on a taxonomy."""
+    """Run the job's method on data that is placed on a taxonomy; charge its budget first, if it has one."""
+    charge(job.options.budget, job.method, job.setting.parameters, job.options.out)
     return make_release(
         attached,
         job.method,

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from incrowd.core.claims import Kind, check_k
 from incrowd.errors import BadInputError, option
+from incrowd.methods.reads import Reads
 from incrowd.methods.registry import Method, method_named
 
 __all__ = ["OF_KINDS", "Setting", "parse_ks", "parse_methods"]
@@ -27,6 +28,11 @@ class Setting(NamedTuple):
     def kind(self) -> Kind:
         """What the method promises with these parameters."""
         return self.method.promise_with(self.parameters)
+
+    @property
+    def reads(self) -> Reads:
+        """What it takes of a query log with these parameters."""
+        return self.method.reads_with(self.parameters)
 
     @property
     def kernels(self) -> str:

@@ -20,6 +20,7 @@ from incrowd.core.kinds import parse_kinds
 from incrowd.core.window import Window, WindowChoice, parse_window
 from incrowd.errors import BadInputError, check_choice, option
 from incrowd.jobs.anonymize import SEED_BITS, check_distinct, choose_seed
+from incrowd.jobs.budget import check_budget
 from incrowd.jobs.following import check_unit
 from incrowd.jobs.settings import Setting
 from incrowd.logs import ITEMS, InputForm, Inputs, Unit, format_of, parse_unit, read_form
@@ -91,6 +92,7 @@ class Options:
     previous: Path | None = None
     previous_release: Path | None = None
     series: Path | None = None
+    budget: Path | None = None
     window: str | None = None
     private_report: Path | None = None
     never: Path | None = None
@@ -201,16 +203,22 @@ def read_job(options: Options) -> Job:
     if options.private_report is not None:
         _check_report(options, options.private_report, job.method)
     _check_certificate(options, job)
-    return replace(job, seed=_seed_of(options, job.method), heading=heading, max_risk=_max_risk(options))
+    return replace(
+        job, seed=_seed_of(options, job.method), heading=heading, max_risk=_max_risk(options, job.method)
+    )
 
 
-def _max_risk(options: Options) -> Mapping[str, float] | None:
+def _max_risk(options: Options, method: Method) -> Mapping[str, float] | None:
     """Return the most risk with which the release is published, where it is attacked before."""
     most = parse_max_risk(options.max_risk)
     if not options.attack and not most:
         return None
+    flag = option("attack", value=True) if options.attack else option("max_risk")
+    if method.is_noisy:
+        raise BadInputError(
+            f"{flag} would tell, or refuse, by the data themselves, which method {method.name} must not: drop it; 'incrowd risk' attacks what is published"
+        )
     if options.engine != "local":
-        flag = option("attack", value=True) if options.attack else option("max_risk")
         raise BadInputError(
             f"{flag} runs on this machine alone: drop it, and run 'incrowd risk' on what the cluster has released"
         )
@@ -223,10 +231,11 @@ def read_choices(options: Options) -> Job:
     setting = Setting(method, method.read_parameters(options.parameters), method.name)
     job = check_input(options, [setting])
     check_distinct(method, options.distinct)
-    if method.is_noisy and options.unit not in (None, "user"):
+    if method.is_noisy and method.needs_events and options.unit not in (None, "user"):
         raise BadInputError(
             f"method {method.name} protects rows: use {option('unit', 'user')}, so that a row is a person"
         )
+    check_budget(options.budget, method, setting.parameters, options.out)
     asked = _asked_window(options, method)
     k = check_k(DEFAULT_K if options.k is None else options.k)
     if method.check_kinds:
@@ -307,7 +316,8 @@ def settled(job: Job, read: Input) -> Job:
             raise BadInputError(f"{read.name} holds baskets and no queries: use {option('goal', 'words')}")
         unit, items = "user", None
     else:
-        unit, items = job.method.unit if read.has_times else "user", job.method.items
+        reads = job.setting.reads
+        unit, items = reads.unit if read.has_times else "user", reads.items
     kind = read.kind_of_items(job.items or items)
     said: list[tuple[str, str | None]] = []
     if not read.is_baskets:

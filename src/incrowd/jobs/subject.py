@@ -68,7 +68,7 @@ def subject_without_times(attached: Attached) -> Subject:
 
 def subject_of(job: Job, log: Log, clock: Clock) -> Subject:
     """Return the people of a log, with what they had when where it says so."""
-    attached = place_rows(job, build_rows(job, log, clock, events=job.method.needs_events), clock)
+    attached = place_rows(job, build_rows(job, log, clock, events=job.setting.reads.events), clock)
     made = subject_without_times(attached)
     active = attached.transactions.activity
     if active is None or job.kinds:

@@ -26,6 +26,7 @@ from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints, Ints64
 from incrowd.errors import BadInputError
 from incrowd.release.files.manifest import LIST_FORMAT, TILES_FORMAT, Manifest, format_of, read_manifest
+from incrowd.release.files.noisy_list import ListManifest
 from incrowd.release.files.parts import part_files, runs_in
 from incrowd.release.files.records import Label
 from incrowd.release.files.tile_table import TileTable
@@ -207,9 +208,13 @@ def _parents(path: Path) -> dict[Label, str]:
 
 
 def _list_in(directory: Path, attached: Attached) -> Classes:
-    """Return a list of queries: every line is a record of no one's."""
+    """Return a list: every line is a record of no one's."""
     data, tree = attached.transactions, attached.taxonomy
-    query, count = pq.read_table(directory / "queries.parquet").select(["query", "count"]).columns
+    listed: ListManifest = read_manifest(directory, ListManifest)
+    form = listed.parameters.form
+    if len(form.columns) > 1:
+        raise BadInputError(f"{directory} is a list of pairs, which attacks do not read: use a list of items")
+    query, count = pq.read_table(directory / form.file).columns
     place = pc.index_in(query.combine_chunks(), value_set=data.vocabulary)
     known = np.array(place.is_valid(), dtype=np.bool_)
     nodes = tree.leaves_of(np.array(place.drop_null(), dtype=np.int32))

@@ -20,10 +20,12 @@ from incrowd.methods.baselines.korolova import check_korolova
 from incrowd.methods.baselines.microaggregation import erola, korolova, navarro, plain, poblete
 from incrowd.methods.baselines.suppress import suppress
 from incrowd.methods.clump.method import check_clump, clump
+from incrowd.methods.dp.method import check_dp, dp, dp_reads
 from incrowd.methods.flock.method import check_flock, flock, flock_records
 from incrowd.methods.microaggregation.method import check_microaggregation, microaggregation
 from incrowd.methods.mosaic.method import check_mosaic, check_needs, check_people, mosaic, mosaic_rate
 from incrowd.methods.partition.method import partition, partition_records
+from incrowd.methods.reads import Reads
 from incrowd.methods.ssc.method import check_ssc, ssc
 
 __all__ = ["GOALS", "METHODS", "Goal", "Method", "method_named"]
@@ -86,6 +88,8 @@ class Method:
     rate
         Returns microseconds for each item of each record, from grouping to auditing, given how many there are in all and its own
         parameters, to estimate a job by. None: the time does not grow with them, as where records are compared with each other.
+    reads
+        Returns items, unit and whether events are needed, given its own parameters. None: they do not depend on these.
     """
 
     run: Callable[..., Classes | Tiles]
@@ -102,6 +106,7 @@ class Method:
     records_of: Callable[..., Generalizations] | None = None
     footprint: Footprint = USUAL
     rate: Callable[..., float] | None = None
+    reads: Callable[..., Reads] | None = None
 
     @property
     def name(self) -> str:
@@ -149,6 +154,12 @@ class Method:
         if self.check:
             self.check(**values)
         return values
+
+    def reads_with(self, parameters: Mapping[str, Any]) -> Reads:
+        """Return what it takes of a query log with some values of its own parameters."""
+        if self.reads is not None:
+            return self.reads(**parameters)
+        return Reads(self.items, self.unit, self.needs_events)
 
     def promise_with(self, parameters: Mapping[str, Any]) -> Kind:
         """Return what it promises with some values of its own parameters."""
@@ -247,6 +258,16 @@ _ALL = (
         check=check_korolova,
         goal="queries",
         needs_events=True,
+    ),
+    Method(
+        dp,
+        "A list of what many people have, with noisy counts: promised whatever an attacker knows or has planted.",
+        check=check_dp,
+        goal="words",
+        items="terms",
+        footprint=Footprint(entry=120),
+        rate=_always(4.0),
+        reads=dp_reads,
     ),
     Method(
         poblete,

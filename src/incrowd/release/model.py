@@ -10,6 +10,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,6 +27,7 @@ from incrowd.core.tabular import Tabular
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Progress
 from incrowd.metrics import Bound, Losses, Utility, bound_of, measure_losses, measure_utility
+from incrowd.metrics.listed import use_of_list_of_pairs
 from incrowd.metrics.use import Use, use_of_classes
 from incrowd.release.describe import Counts, rounded_withheld
 from incrowd.release.files.digest import Digest, digest_of_table
@@ -73,7 +75,7 @@ class Release(RecordsPublication, Tabular):
 
     @property
     def is_list(self) -> bool:
-        """Whether it is a list of queries with noisy counts, and no one's records."""
+        """Whether it is a list with noisy counts, and no one's records."""
         return self.claim.kind == "differential privacy"
 
     @property
@@ -126,6 +128,9 @@ class Release(RecordsPublication, Tabular):
     @cached_property
     def use(self) -> Use:
         """How far off counts from the release are."""
+        second = self.classes.second
+        if second is not None:
+            return use_of_list_of_pairs(self.transactions, self.taxonomy, self.classes, second)
         return use_of_classes(self.transactions, self.taxonomy, self.classes)
 
     @cached_property
@@ -133,7 +138,7 @@ class Release(RecordsPublication, Tabular):
         """How many records came in, went out, were withheld; how many distinct ones; the smallest class. Private."""
         if self.is_list:
             rows = len(self.transactions)
-            return Counts(rows, 0, rows, groups=0, k_min=0, people_min=0, labels=len(self.noisy_list.query))
+            return Counts(rows, 0, rows, groups=0, k_min=0, people_min=0, labels=len(self.noisy_list))
         return Counts(
             records_in=len(self.transactions),
             records_out=self.records.rows,
@@ -186,14 +191,19 @@ class Release(RecordsPublication, Tabular):
 
     @property
     def noisy_list(self) -> NoisyList:
-        """The queries and their noisy counts, where that is what is published."""
-        return NoisyList.of(self.classes.texts, self.classes.counts)
+        """What is listed with noisy counts, where that is what is published."""
+        second = () if self.classes.second is None else (self.classes.second.texts,)
+        return NoisyList.of(self.list_parameters.form, (self.classes.texts, *second), self.classes.counts)
 
     @property
     def list_parameters(self) -> ListParameters:
         """The parameters of a list, as its manifest names them."""
-        own = {name: self.parameters[name] for name in ("d", "eps", "delta")}
-        return ListParameters(**own, unit="user" if self.transactions.unit == "user" else "record")
+        own = {name: self.parameters[name] for name in ("d", "eps", "delta")} | {"unit": self.claim.unit}
+        if "rounds" in self.parameters:
+            how = {name: self.parameters[name] for name in ("of", "rounds", "counts")}
+            within = self.transactions.unit if how["of"] == "pairs" else None
+            own["union"] = how | {"items": self.transactions.kind, "within": within}
+        return msgspec.convert(own, ListParameters)
 
     def manifest(self, text_forms: Sequence[str] = (), heading: Heading = NO_HEADING) -> Manifest:
         """Return what a release of records says of itself."""
@@ -259,7 +269,7 @@ class Release(RecordsPublication, Tabular):
 
     def __repr__(self) -> str:
         if self.is_list:
-            return f"Release({self.method}: {self.claim.in_words} {len(self.noisy_list.query):,} queries)"
+            return f"Release({self.method}: {self.claim.in_words} {len(self.noisy_list):,} {self.list_parameters.form.several})"
         said = ", ".join(f"{what} {number}" for what, number in self._said())
         return f"Release({self.method}: {self.claim.in_words} {said})"
 
@@ -268,8 +278,9 @@ class Release(RecordsPublication, Tabular):
         if self.is_list:
             noisy = self.noisy_list
             first = pc.array_sort_indices(noisy.count, order="descending")[:SHOWN]
-            most = zip(noisy.query.take(first).to_pylist(), noisy.count.take(first).to_pylist(), strict=True)
-            return html_table(title, most, ["query", "count (noisy)"])
+            columns = [column.take(first).to_pylist() for column in (*noisy.texts, noisy.count)]
+            names = [*noisy.form.columns, "count (noisy)"]
+            return html_table(title, zip(*columns, strict=True), names)
         shared = nlargest(SHOWN, self.records.records(), key=itemgetter(1))
         rows = ((size, _in_words(record)) for record, size in shared)
         return html_table(title, self._said()) + html_table("Shared by most:", rows, ["records", "items"])

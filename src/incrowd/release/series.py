@@ -21,6 +21,7 @@ import msgspec
 import numpy as np
 
 from incrowd.core.atomic import atomic_write
+from incrowd.core.ledger_file import append_line, whole_content
 from incrowd.core.window import BEGINNING, Window
 from incrowd.errors import BadInputError, ClaimError, option
 from incrowd.release.files.manifest import read_manifest
@@ -285,7 +286,7 @@ class Series:
 
     def _read(self, handle: int) -> _Past:
         """Read all lines; a last one that was not completed is removed, for nothing was done after it."""
-        content = _content(handle)
+        content = whole_content(handle)
         whole = content.rfind(b"\n") + 1
         lines = content[:whole].splitlines()
         try:
@@ -312,16 +313,7 @@ class Series:
         return _Past(head.seed, {})
 
     def _append(self, handle: int, line: _Head | _Line) -> None:
-        try:
-            os.lseek(handle, 0, os.SEEK_END)
-            text = msgspec.json.encode(line) + b"\n"
-            while text:
-                text = text[os.write(handle, text) :]
-            os.fsync(handle)
-        except OSError as error:
-            raise BadInputError(
-                f"series ledger {self.path / LEDGER_NAME} cannot be written: {error.strerror}"
-            ) from None
+        append_line(handle, msgspec.json.encode(line), f"series ledger {self.path / LEDGER_NAME}")
 
 
 def _past(seed: int, lines: Sequence[_Line]) -> _Past:
@@ -376,14 +368,6 @@ def _is_at(place: Path, entry: Entry) -> bool:
     except (BadInputError, ClaimError, ValueError):
         return False
     return said is not None and said == entry.window
-
-
-def _content(handle: int) -> bytes:
-    os.lseek(handle, 0, os.SEEK_SET)
-    parts = []
-    while part := os.read(handle, 1 << 20):
-        parts.append(part)
-    return b"".join(parts)
 
 
 def _day(seconds: int) -> str:

@@ -124,7 +124,7 @@ def test_poblete_removes_what_is_vulnerable_and_promises_nothing(data, tmp_path)
 
 def list_of(release):
     """Return what is published where no record is anybody's: {query: noisy count}."""
-    queries, counts = (column.to_pylist() for column in release.noisy_list)
+    queries, counts = (column.to_pylist() for column in release.table().columns)
     assert queries == sorted(set(queries))
     return dict(zip(queries, counts, strict=True))
 

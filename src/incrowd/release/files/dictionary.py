@@ -114,6 +114,8 @@ PARAMETERS: Mapping[str, str] = {
     "block_size": "How many records were compared with each other at once.",
     "d": "How many queries of each person were counted, at most.",
     "delta": "The chance with which the promise may fail.",
+    "of": "What a list is of: items, pairs of items, or queries with clicked addresses.",
+    "rounds": "In how many rounds the items of a list were looked for.",
     "kp": "How many addresses a query needs to be kept.",
     "m": "How many items an attacker may know for the promise to hold.",
 }

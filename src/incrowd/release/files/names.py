@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from incrowd.release.files.exports import TEXT_FORMS
 
 __all__ = [
-    "LIST_FILES",
+    "LIST_TABLES",
     "RELEASE_FILES",
     "REQUIRED",
     "TILE_FILES",
@@ -17,12 +17,12 @@ __all__ = [
 ]
 
 REQUIRED = ("manifest.json", "records.parquet", "report.html", "taxonomy.parquet")
-LIST_FILES = ("manifest.json", "queries.parquet", "report.html")
+LIST_TABLES = ("queries.parquet", "items.parquet", "pairs.parquet", "clicks.parquet")
 TILE_FILES = ("manifest.json", "report.html", "taxonomy.parquet", "tiles.parquet")
 RELEASE_FILES = frozenset(
     [
         *REQUIRED,
-        *LIST_FILES,
+        *LIST_TABLES,
         *TILE_FILES,
         *(f"{stem}.{form}" for stem in ("records", "tiles") for form in TEXT_FORMS),
     ]

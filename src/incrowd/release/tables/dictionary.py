@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from incrowd.core.claims import plural_of
+from incrowd.release.files.noisy_list import ListParameters
 from incrowd.release.tables.sets import Counting
 
 __all__ = ["TITLE", "about_lists", "about_records", "about_tiles", "column_note", "readme", "table_note"]
@@ -20,6 +21,8 @@ COLUMNS = {
     "item": "The text of the label.",
     "item_a": "The text of the first label of the pair.",
     "item_b": "The text of the second label of the pair.",
+    "query": "The query.",
+    "address": "The address that was clicked after it.",
     "period": "The day, week or month.",
     "exact": "True: the very item. False: a class, which stands for rarer items below it that are not published themselves.",
     "tiles": "How many distinct tiles have the label.",
@@ -32,7 +35,7 @@ COLUMNS = {
     "upper": "At most so many units have it (or both), for certain; the number of all units, rounded up, where `cap` hides how many.",
     "people_low": "At least so many people have it (or both in one unit), for certain. Exact where it equals `people_high`.",
     "people_high": "At most so many people have it (or both in one unit), for certain.",
-    "noisy_count": "How many people's queries it is, with the noise of differential privacy.",
+    "noisy_count": "The count with the noise of differential privacy; what is counted is said above.",
 }
 OF_RECORDS = {
     "units": "How many published records say it; each is a unit's.",
@@ -86,9 +89,15 @@ def about_records(*, is_class: bool) -> list[str]:
     return [said, *([whose] if whose else [])]
 
 
-def about_lists() -> list[str]:
+def about_lists(parameters: ListParameters) -> list[str]:
     """Say how the numbers of a list are to be read."""
-    return ["Counts are noisy, and nothing says which queries are one person's: there are no pairs."]
+    form, spending = parameters.form, parameters.spending
+    said = [
+        f"A count is the number of {form.counted}, with noise. Nothing says which {form.several} are one person's."
+    ]
+    if spending is not None:
+        said.append(f"The noise of a count is at most {spending.error_bar:,} in 19 of 20 cases.")
+    return said
 
 
 def readme(

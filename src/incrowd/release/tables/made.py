@@ -174,8 +174,9 @@ def tables(directory: str | os.PathLike[str], *, top: int = TOP) -> Tables:
     if form == TILES_FORMAT:
         return _of_tiles(directory, top)
     if form == LIST_FORMAT:
-        words = read_manifest(directory, ListManifest).claim.in_words
-        return Tables(tables_of_list(directory), words, about_lists())
+        listed: ListManifest = read_manifest(directory, ListManifest)
+        found = tables_of_list(directory, listed.parameters.form)
+        return Tables(found, listed.claim.in_words, about_lists(listed.parameters))
     claim = read_manifest(directory, Manifest).claim
     about = about_records(is_class=claim.speaks_of == "class")
     return Tables(tables_of_records(directory, top), claim.in_words, about, of_records=True)

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from incrowd.errors import BadInputError
 from incrowd.metrics.published import ExactSets
 from incrowd.metrics.together import OfOriginals
 from incrowd.metrics.top_pairs import top_pairs
-from incrowd.release.files.noisy_list import LIST_SCHEMA
-from incrowd.release.files.parts import part_files, read_part, same_schema
+from incrowd.release.files.noisy_list import ListForm, read_list
+from incrowd.release.files.parts import part_files, read_part
 from incrowd.release.files.records import RecordTable
 from incrowd.release.tables.sets import MAIN
 
@@ -57,14 +56,9 @@ def _read_records(directory: Path) -> RecordTable:
     return RecordTable.of(records, [size for part in parts for size in part.sizes])
 
 
-def tables_of_list(directory: Path) -> dict[str, pa.Table]:
-    """Return the queries of a noisy list, the largest count first."""
-    try:
-        with pq.ParquetFile(directory / "queries.parquet") as file:
-            table = file.read() if same_schema(file.schema_arrow, LIST_SCHEMA) else None
-    except (OSError, pa.ArrowException):
-        table = None
-    if table is None or any(column.null_count for column in table.columns):
-        raise BadInputError(f"{directory}: queries.parquet is missing or damaged; see 'incrowd audit'")
-    table = table.sort_by([("count", "descending"), ("query", "ascending")])
-    return {"items": table.rename_columns(["item", "noisy_count"])}
+def tables_of_list(directory: Path, form: ListForm) -> dict[str, pa.Table]:
+    """Return what a noisy list holds, the largest count first."""
+    table = read_list(directory, form)
+    if len(form.columns) == 1:
+        return {"items": table.rename_columns(["item", "noisy_count"])}
+    return {"pairs": table.rename_columns([*form.columns, "noisy_count"])}

@@ -1,0 +1,1 @@
+"""Differential privacy over people: items that many have, found and counted with noise."""

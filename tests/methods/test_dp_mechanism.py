@@ -1,0 +1,129 @@
+"""The mechanism of method dp: what a person adds, what thresholds let through, and what is found and counted."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from incrowd.core.gaussian import SIGMA, gaussian_delta
+from incrowd.core.spending import PROPORTIONS, spend
+from incrowd.methods.dp.mechanism import Sets, bounded, find_items, noisy_people, sets_of
+
+FALSE_ALARM = 1e-6
+CLEAR = {"eps": 20.0, "delta": 0.009}  # little noise
+
+
+def have(rows: list[list[int]]) -> Sets:
+    """Return what people have."""
+    person = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+    item = np.array([item for row in rows for item in row], dtype=np.int64)
+    return sets_of(person, item, int(item.max(initial=-1)) + 1)
+
+
+def spent(**changed: float):
+    return spend(**({"d": 5, "eps": 1.0, "delta": 1e-6, "rounds": 3, "counts": 0.25} | changed))
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+@pytest.mark.parametrize(("eps", "delta", "d"), [(0.01, 1e-12, 7), (1.0, 1e-6, 40), (20.0, 0.009, 3)])
+def test_no_person_adds_more_than_the_budget_has(rounds, eps, delta, d):
+    """The lengths that a person can add, over rounds and counts, are within the mu that keeps eps and half of delta."""
+    spending = spent(rounds=rounds, eps=eps, delta=delta, d=d)
+    for one in spending.rounds:
+        assert all(items * one.weight(items) ** 2 <= one.length**2 for items in range(1, d + 1))
+        assert one.weight(1) == one.length
+    squares = sum(one.length**2 for one in spending.rounds) + d * spending.unit**2
+    mu = math.sqrt(squares) / SIGMA
+    assert gaussian_delta(eps, mu) <= delta / 2
+    assert gaussian_delta(eps, mu * 1.001) > delta / 2  # hardly anything is left over
+    assert math.isclose(spending.rho, mu**2 / 2, rel_tol=1e-9)
+    shares = [one.length**2 for one in spending.rounds]
+    assert np.allclose(np.array(shares) / shares[-1], PROPORTIONS[-rounds:], rtol=1e-3)
+    assert math.isclose(d * spending.unit**2 / squares, 0.25, rel_tol=1e-3)
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+@pytest.mark.parametrize("d", [1, 2, 9, 50])
+def test_items_of_one_person_pass_with_half_of_delta_at_most(rounds, d):
+    delta = 1e-5
+    spending = spent(rounds=rounds, d=d, delta=delta)
+    worst = []
+    for one in spending.rounds:
+        passes = [
+            -math.expm1(n * stats.norm.logcdf((one.threshold - one.weight(n) - 1) / SIGMA))
+            for n in range(1, d + 1)
+        ]
+        worst.append(max(passes))
+    assert sum(worst) <= delta / 2
+    assert sum(worst) > delta / 2 * 0.999
+    assert spending.missed == delta / 2
+
+
+def test_a_person_keeps_d_items_of_their_own_evenly_chosen():
+    people, d = 20_000, 2
+    sets = have([[0, 1, 2, 3, 4], [5], [0, 5]] + [[0, 1, 2, 3, 4]] * people)
+    kept = bounded(sets, d)
+    assert np.diff(kept.start).tolist() == [2, 1, 2] + [2] * people
+    assert kept.item[2:5].tolist() == [5, 0, 5]
+    seen = np.bincount(kept.item, minlength=6)[:5]
+    assert stats.chisquare(seen - np.array([1, 0, 0, 0, 0])).pvalue > FALSE_ALARM
+
+
+def test_repeats_count_once():
+    sets = sets_of(np.array([1, 0, 1, 1]), np.array([2, 0, 2, 1]), 3)
+    assert sets.start.tolist() == [0, 1, 3]
+    assert sets.item.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_what_many_have_is_found_and_counted_and_what_one_has_is_not(rounds):
+    rows = [[0, 1], [0], [0, 2]] * 300 + [[3]]
+    sets = have(rows)
+    spending = spent(rounds=rounds, **CLEAR)
+    found = find_items(sets, spending)
+    assert found.tolist() == [0, 1, 2]
+    people = noisy_people(sets, found, spending)
+    assert np.all(np.abs(people - [900, 300, 300]) <= 6 * spending.error)
+    assert spending.error_bar == math.ceil(1.96 * SIGMA / spending.unit)
+
+
+def test_found_items_make_room_for_others_in_the_next_round():
+    """Everybody has forty popular items; with d = 1 the rare one is crowded out until those are found."""
+    popular = list(range(40))
+    rows = [popular] * 8_000 + [[*popular, 40]] * 15
+    found = [len(find_items(have(rows), spent(d=1, eps=5.0, rounds=rounds))) for rounds in (1, 3)]
+    assert found == [40, 41]
+
+
+def test_counts_are_right_on_average_and_as_far_off_as_they_say():
+    items, people = 3_000, 40
+    sets = have([[item] for item in range(items) for _ in range(people)])
+    spending = spent(d=1, eps=2.0, counts=0.5)
+    off = noisy_people(sets, np.arange(items), spending) - people
+    assert abs(off.mean()) < 5 * spending.error / math.sqrt(items)
+    assert 0.9 < off.std() / spending.error < 1.1
+    assert np.mean(np.abs(off) <= spending.error_bar) > 0.93
+
+
+def test_of_a_person_with_more_than_d_found_items_d_count():
+    sets = have([[0, 1, 2]] * 3_000)
+    spending = spent(d=2, **CLEAR)
+    people = noisy_people(sets, np.array([0, 1, 2]), spending)
+    assert np.all(np.abs(people - 2_000) < 200)
+
+
+def test_a_count_is_at_least_one():
+    sets = have([[item] for item in range(2_000)])
+    people = noisy_people(sets, np.arange(2_000), spent(eps=0.1))
+    assert people.min() == 1
+
+
+@pytest.mark.parametrize("rows", [[], [[]], [[], []]])
+def test_nothing_is_no_mistake(rows):
+    sets = have(rows)
+    found = find_items(sets, spent())
+    assert found.tolist() == []
+    assert noisy_people(sets, found, spent()).tolist() == []

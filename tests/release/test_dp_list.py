@@ -1,0 +1,288 @@
+"""Lists of method dp on the written bytes: what they hold, and that nothing beside them depends on the data."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import incrowd as ic
+from cli.helpers import AOL_HEADER, call, only_line
+from incrowd.core.spending import spend
+from incrowd.errors import BadInputError
+from incrowd.methods.dp import method as dp_method
+from incrowd.methods.dp.entries import entries_of
+from incrowd.release.files.noisy_list import FORMS, ListParameters, NoisyList, Union, list_manifest, list_page
+
+SITES = ["http://wine.example", "http://rome.example"]
+LISTS = {
+    "items": ("--items", "terms"),
+    "queries": ("--items", "queries"),
+    "pairs": ("--set", "of=pairs"),
+    "clicks": ("--set", "of=clicks"),
+}
+NEIGHBOURS = {
+    "nobody more": {},
+    "one with a secret": {"zoe": ["leprosy clinic", "zorblax", "red wine", "old rome"]},
+    "one with sixty queries": {"zoe": [f"only zoe{n}" for n in range(60)]},
+    "one who typed a blank": {"zoe": [" "]},
+}
+OPTIONS = ("--method", "dp", "--set", "eps=4", "--set", "d=4")
+
+
+def log(path, more=()):
+    people = {f"u{n}": ["red wine", "old rome", "milk"][: 1 + n % 3] for n in range(240)} | dict(more)
+    lines = [
+        f"{user}\t{query}\t2006-03-01 10:{minute:02}:00\t1\t{SITES[minute % 2]}\n"
+        for user, queries in people.items()
+        for minute, query in enumerate(queries)
+    ]
+    path.write_text(AOL_HEADER + "".join(lines))
+    return path
+
+
+def seeded(seed):
+    """Return words for tests, which anybody could draw again."""
+    dice = np.random.default_rng(seed)
+    return lambda count: dice.integers(0, 2**64, count, dtype=np.uint64)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Releases of logs that differ by one person, of all kinds of lists, with noise that tests can draw again."""
+    made = {}
+    for more, people in NEIGHBOURS.items():
+        where = tmp_path_factory.mktemp("runs")
+        source = log(where / "log.tsv", people)
+        for name, how in LISTS.items():
+            (where / name).mkdir()
+            words = seeded([*name.encode()])
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(dp_method, "noisy_list", partial(dp_method.noisy_list, words=words))
+                ran = call("anonymize", source, "--out", where / name / "release", *OPTIONS, *how)
+            assert ran.code == 0, ran.err
+            made[name, more] = (where / name / "release", ran)
+    return made
+
+
+def table_of(directory):
+    (path,) = directory.glob("*.parquet")
+    return pq.read_table(path)
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_every_byte_beside_the_list_is_the_same_for_neighbours(runs, name):
+    seen = set()
+    for more in NEIGHBOURS:
+        directory, ran = runs[name, more]
+        said = {path.name: path.read_bytes() for path in directory.iterdir() if path.suffix != ".parquet"}
+        out = ran.out.replace(str(directory), "OUT").replace("\n", " ")
+        out = re.sub(rf"{len(table_of(directory)):,} (items|pairs) published", "N published", out)
+        seen.add((*sorted(said.items()), "".join(out.split()), ran.err))
+    assert len(seen) == 1
+    assert len(next(iter(seen))) == 4
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_the_list_has_what_many_have_and_not_what_one_has(runs, name):
+    for more in NEIGHBOURS:
+        text = str(table_of(runs[name, more][0]).to_pydict())
+        assert "wine" in text
+        assert not any(secret in text for secret in ("zoe", "zorblax", "leprosy"))
+
+
+def test_counts_are_numbers_of_people_with_the_noise_that_is_said(runs):
+    error = spend(d=4, eps=4.0, delta=1e-6, rounds=3, counts=0.25).error
+    lists = {name: table_of(runs[name, "nobody more"][0]).to_pylist() for name in LISTS}
+    counts = {row["item"]: row["count"] for row in lists["queries"]}
+    for query, people in {"red wine": 240, "old rome": 160, "milk": 80}.items():
+        assert abs(counts[query] - people) < 6 * error
+    words = {row["item"]: row["count"] for row in lists["items"]}
+    assert abs(words["wine"] - (160 + 80 * 4 / 5)) < 6 * error + 15
+    pairs = {(row["item_a"], row["item_b"]): row["count"] for row in lists["pairs"]}
+    expected = 80 + 80 * 4 / 6 + 80 * 4 / 10  # of one, six and ten pairs of a person at most four count
+    assert abs(pairs["red", "wine"] - expected) < 6 * error + 30
+    clicks = {(row["query"], row["address"]): row["count"] for row in lists["clicks"]}
+    assert abs(clicks["red wine", SITES[0]] - 240) < 6 * error
+    assert ("red wine", SITES[1]) not in clicks
+
+
+def test_the_manifest_says_what_a_reader_needs_and_counts_nothing(runs):
+    said = json.loads((runs["pairs", "nobody more"][0] / "manifest.json").read_text())
+    assert said["method"] == "dp"
+    assert said["parameters"] == {
+        "d": 4,
+        "eps": 4.0,
+        "delta": 1e-06,
+        "unit": "user",
+        "union": {"of": "pairs", "items": "terms", "rounds": 3, "counts": 0.25, "within": "session:1800"},
+    }
+    assert said["files"] == ["manifest.json", "pairs.parquet", "report.html"]
+    assert "counts" not in said
+    page = (runs["pairs", "nobody more"][0] / "report.html").read_text()
+    assert "in 19 of 20 cases at most" in page
+    assert "cannot be recounted" in page
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_the_audit_finds_nothing_wrong_and_confirms_nothing(runs, name):
+    found = call("audit", runs[name, "nobody more"][0], "--json").json
+    assert (found["holds"], found["confirmed"], found["problems"]) == (None, False, [])
+
+
+@pytest.fixture
+def copy(runs, tmp_path):
+    shutil.copytree(runs["items", "one with a secret"][0], tmp_path / "release")
+    return tmp_path / "release"
+
+
+def problems(directory):
+    ran = call("audit", directory, "--json")
+    assert ran.code == 1
+    return " | ".join(ran.json.get("problems") or [ran.json.get("error") or ""])
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "value"),
+    [
+        ((), "method", "korolova"),
+        (("parameters",), "d", 10_001),
+        (("parameters",), "eps", 0.001),
+        (("parameters",), "delta", 1e-13),
+        (("parameters", "union"), "rounds", 4),
+        (("parameters", "union"), "counts", 0),
+        (("parameters", "union"), "within", "session:1800"),
+        (("parameters", "union"), "people", 240),
+        (("parameters", "union"), "of", "pairs"),
+    ],
+)
+def test_a_manifest_that_says_anything_else_is_refused(copy, where, name, value):
+    said = json.loads((copy / "manifest.json").read_text())
+    place = said
+    for step in where:
+        place = place[step]
+    place[name] = value
+    (copy / "manifest.json").write_text(json.dumps(said, indent=2) + "\n")
+    assert "damaged" in problems(copy) or "is not the one" in problems(copy)
+
+
+def test_a_list_that_claims_another_eps_is_not_the_one_of_its_page(copy):
+    text = (copy / "manifest.json").read_text()
+    (copy / "manifest.json").write_text(text.replace('"eps": 4.0', '"eps": 2.0'))
+    assert "manifest.json is not the one" in problems(copy)
+
+
+@pytest.mark.parametrize(
+    ("items", "counts", "words"),
+    [
+        (["b", "a"], [5, 5], "out of order"),
+        (["a", "a"], [5, 5], "twice"),
+        (["a", "b"], [5, 0], "a count of 0 or less"),
+        (["a", None], [5, 5], "nothing in it"),
+        (["a\u200b", "b"], [5, 5], "cannot be seen"),
+    ],
+)
+def test_a_list_in_another_form(copy, items, counts, words):
+    NoisyList(FORMS["items"], (pa.array(items),), pa.array(counts, pa.int64())).write(copy / "items.parquet")
+    assert words in problems(copy)
+
+
+def test_raw_data_beside_the_list(copy):
+    (copy / "queries.parquet").write_bytes((copy / "items.parquet").read_bytes())
+    assert "no part of a release" in problems(copy)
+
+
+def test_show_and_tables_give_the_list(runs):
+    shown = call("show", runs["clicks", "nobody more"][0])
+    assert shown.code == 0
+    assert "red wine" in shown.out
+    assert SITES[0] in shown.out
+    assert list(ic.tables(runs["items", "nobody more"][0])) == ["items"]
+    pairs = ic.tables(runs["clicks", "nobody more"][0])["pairs"].table()
+    assert pairs.column_names == ["query", "address", "noisy_count"]
+
+
+def test_in_python_people_may_have_several_rows():
+    rows = [["a", "b"], ["b", "c"]] * 300
+    people = [f"p{n // 2}" for n in range(600)]
+    data = ic.Transactions.from_rows(rows, people=people)
+    release = ic.anonymize(data, method="dp", eps=10.0, d=4)
+    assert release.claim.unit == "user"
+    found = {row["item"]: row["count"] for row in release.table().to_pylist()}
+    assert all(abs(found[item] - 300) < 60 for item in "abc")
+    pairs = ic.anonymize(data, method="dp", eps=10.0, d=4, of="pairs").table().to_pylist()
+    assert [(row["item_a"], row["item_b"]) for row in pairs] == [("a", "b"), ("b", "c")]
+
+
+def test_what_a_person_has_does_not_depend_on_others():
+    rows = [["a", "b"], ["b", "c"], ["a", "b", "c"]]
+    data = ic.Transactions.from_rows(rows, people=["x", "x", "y"])
+    for of, expected in {"items": [3, 3], "pairs": [2, 3]}.items():
+        assert np.diff(entries_of(data, of).sets.start).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        (("--set", "eps=0.001"), "eps must be between 0.01 and 20"),
+        (("--set", "eps=nan"), "eps must be between 0.01 and 20"),
+        (("--set", "delta=0.01"), "delta must be at least 1e-12 and less than 0.01"),
+        (("--set", "delta=1e-13"), "delta must be at least 1e-12"),
+        (("--set", "d=0"), "d must be between 1 and 10,000 (got 0)"),
+        (("--set", "rounds=4"), "rounds must be between 1 and 3 (got 4)"),
+        (("--set", "counts=0"), "counts must be greater than 0"),
+        (("--set", "counts=1e-9", "--set", "eps=0.01", "--set", "d=10000"), "leaves next to nothing"),
+        (("--set", "of=people"), "of must be one of"),
+        (("--unit", "session:30m", "--distinct", "records"), "method dp protects people"),
+        (("--attack",), "--attack would tell"),
+        (("--never", "x"), "does not take a list of words"),
+        (("--private-map", "m"), "publishes a list"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(tmp_path, how, says):
+    source = log(tmp_path / "log.tsv")
+    ran = call("anonymize", source, "--out", tmp_path / "release", "--method", "dp", *how)
+    assert ran.code == 2
+    assert says in only_line(ran.err)
+    assert not (tmp_path / "release").exists()
+
+
+def test_clicks_need_a_query_log():
+    data = ic.Transactions.from_rows([["a"]])
+    with pytest.raises(BadInputError, match="of=clicks needs a query log"):
+        ic.anonymize(data, method="dp", of="clicks")
+
+
+def test_an_empty_list_is_published_too(tmp_path):
+    """To refuse it would tell that nothing is common."""
+    source = tmp_path / "log.tsv"
+    source.write_text(AOL_HEADER + "one\talone\t2006-03-01 10:00:00\t\t\n")
+    for name, how in LISTS.items():
+        ran = call("anonymize", source, "--out", tmp_path / name, "--method", "dp", *how)
+        assert ran.code == 0, ran.err
+        assert len(table_of(tmp_path / name)) == 0
+
+
+def test_the_form_is_a_function_of_the_parameters():
+    union = Union(of="items", items="terms", rounds=3, counts=0.25, within=None)
+    manifest = list_manifest(ListParameters(d=10, eps=1.0, delta=1e-6, unit="user", union=union))
+    assert "standard deviation 27.61" in manifest.account[2]
+    assert list_page(manifest) == list_page(manifest)
+
+
+def test_compare_puts_it_beside_others(tmp_path):
+    source = log(tmp_path / "log.tsv")
+    methods = "mosaic,dp:eps=4,dp:eps=1"
+    options = ("--items", "terms", "--k", 5, "--out", tmp_path / "out", "--json")
+    ran = call("compare", source, "--methods", methods, *options)
+    assert ran.code == 0, ran.err
+    runs = {run["label"]: run for run in ran.json["runs"]}
+    assert runs["dp:eps=4"]["private"]
+    assert runs["dp:eps=4"]["k"] is None
+    assert runs["dp:eps=4"]["use"]["items_error"] < runs["dp:eps=1"]["use"]["items_error"] + 0.5
