@@ -38,7 +38,9 @@ __all__ = [
 
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 SECONDS = 600
-BLOCK = 128 * 1024  # bytes of a file that one task reads: small files are cut into several blocks, as large ones are
+BLOCK = (
+    128 * 1024
+)  # bytes of a file that one task reads: small files are cut into several blocks, as large ones are
 # For short jobs on few cores. Classes are Spark's own, and need no check of their bytecode. Hadoop has the file system's rights
 # changed by a program, twice for each file; Java would start another one before each.
 QUICK = (
