@@ -209,7 +209,7 @@ def test_the_summary_is_for_people(log, tmp_path):
         "The audit confirms: Every published record is shared by at least 3 users.",
         "20  users found",
         "distinct items listed in wordnet",
-        "distinct items not listed (kept in a branch of their own)",
+        "distinct items not listed (placed by their kind",
         "0  users withheld",
         f"Report:  {tmp_path / 'release' / 'report.html'}",
     ):

@@ -67,6 +67,11 @@ MEANS = {
     "avg_length": "items in a published record, on average",
     "avg_level": "level of a published item, on average (root = 1)",
 }
+UNLISTED = {
+    "name": "placed by their kind: site, place, name, number ...",
+    "keep": "kept in a branch of their own",
+    "drop": "removed",
+}
 EXAMPLES = 5
 LISTED = 10
 NO_BUDGET = "What this release costs was not recorded: --budget FILE does, so that all releases together keep a promise."
@@ -366,7 +371,7 @@ def _add_items(table: Table, outcome: Outcome) -> None:
     if found["other_case"]:
         table.add_row(f"{found['other_case']:,}", "of them in another case of letters only")
     if found["unlisted"]:
-        what = "removed" if release.parameters.get("unlisted") == "drop" else "kept in a branch of their own"
+        what = UNLISTED.get(str(release.parameters.get("unlisted")), UNLISTED["keep"])
         table.add_row(f"{found['unlisted']:,}", f"distinct items not listed ({what})")
 
 
