@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -15,6 +16,7 @@ from incrowd.jobs.attacks import attack_published
 from incrowd.jobs.risk import attack_release
 from incrowd.jobs.risk_options import RiskOptions
 from incrowd.jobs.spec import IN_MEMORY
+from incrowd.release.private_map import records_digest
 
 HOW = ("--items", "terms", "--taxonomy", "balanced:3", "--k", 3)
 
@@ -83,6 +85,49 @@ def test_a_map_in_the_folder_of_a_release_names_everybody(place, tmp_path):
     found = call(*asked).json["after"]
     assert found["singling_out"]["named"] == found["singling_out"]["risk"] == 1
     assert found["lights"]["singling_out"] == "red"
+
+
+def forged(place, tmp_path, method, bags):
+    """A release of a method whose files say that each owner has some items, with a map that is right; return how to ask for it."""
+    copy = tmp_path / "forged"
+    shutil.copytree(place / method, copy)
+    file = copy / ("tiles.parquet" if method == "mosaic" else "records.parquet")
+    schema = pq.read_schema(file)
+    columns = {"items": [bag for bag, _ in bags], "exact": [[True] * len(bag) for bag, _ in bags]}
+    columns |= {"counts": [[1] * len(bag) for bag, _ in bags], "people": [1] * len(bags), "units": [1] * len(bags)}  # fmt: skip
+    columns["order"] = [[] for _ in bags]
+    pq.write_table(pa.table({name: columns[name] for name in schema.names}, schema=schema), file)
+    old = pq.read_schema(place / f"{method}.map")
+    notes = {**old.metadata, b"records": records_digest(copy).encode()}
+    lines = [[owner for _, owner in bags], [*range(len(bags))]]
+    pq.write_table(pa.table(lines, schema=old.with_metadata(notes)), tmp_path / "forged.map")
+    return "--release", copy, "--private-map", tmp_path / "forged.map", "--draws", 30, "--json"
+
+
+@pytest.mark.parametrize("method", ["mosaic", "flock"])
+def test_a_copy_is_fully_broken_and_nothing_is_harmless(place, tmp_path, method):
+    with ic.read_log(place / "log.csv") as log:
+        rows = log.transactions(unit="user", items="terms")
+    bags = sorted((sorted(rows.row(i)), rows.owners[i].as_py()) for i in range(len(rows)))
+    ran = call("risk", place / "log.csv", *forged(place, tmp_path, method, bags))
+    assert ran.code == 0, ran.err
+    before, after = ran.json["before"], ran.json["after"]
+    singled = after["singling_out"]
+    assert singled["at_risk"] == singled["marketer"] == singled["prosecutor_highest"] == 1
+    for name in ("unicity", "unicity_rarest", "reidentified"):
+        assert singled[name]["4"] == before["singling_out"][name]["4"] == 1
+    assert after["inference"]["one_more_item"]["3"] == before["inference"]["one_more_item"]["3"] > 0.9
+    assert after["lights"]["singling_out"] == after["lights"]["inference"] == "red"
+    shutil.rmtree(tmp_path / "forged")
+    ran = call("risk", place / "log.csv", *forged(place, tmp_path, method, []))
+    assert ran.code == 0, ran.err
+    after = ran.json["after"]
+    for group in ("singling_out", "linkability", "inference", "minimality"):
+        for name, value in after[group].items():
+            if not name.endswith(("_interval", "_tries", "_control")):
+                assert not any(value.values() if isinstance(value, dict) else [value]), name
+    assert "red" not in after["lights"].values()
+    assert "amber" not in after["lights"].values()
 
 
 def test_another_k_changes_who_counts_as_singled_out_and_not_the_control(place, monkeypatch):

@@ -197,7 +197,7 @@ def _certificate_row(name: str, headline: Headline | None) -> RiskRow:
 
 
 def _at_most(risk: float) -> str:
-    """Return a risk rounded up to a step that is too wide for one person to move, so that it may be published."""
+    """Return a risk rounded up in wide steps, which one person more or less hardly ever changes, so that it may be published."""
     return f"{next(step for step in STEPS if 100 * risk <= step + TINY)}%"
 
 

@@ -36,5 +36,5 @@ class RiskRow(NamedTuple):
 
     @property
     def in_public(self) -> str:
-        """The row as one line that may be published: no share of it tells of a single person."""
+        """The row as one line that may be published: without exact shares, and without how many people were tried."""
         return f"{self.question}: {f'at most {self.at_most}' if self.at_most else self.risk}"
