@@ -22,6 +22,7 @@ COMMANDS = [
     ["show"],
     ["tables"],
     ["methods"],
+    ["budget"],
     ["generalize"],
     ["gateway"],
     ["synth"],

@@ -88,10 +88,8 @@ def anonymize(
         The private map of the last release of the same people, which this one follows (methods flock and partition, by user).
     window
         Take only the events of some time, as ``"2006-03-01..2006-03-31"`` (UTC; a day means all of it, either side may be open). For mosaic.
-    budget
-        The budget of these people, to which a differentially private release is charged before its noise is drawn (``incrowd budget``).
-    memory, progress
-        The most memory that the job may take (three quarters of the machine's); and what is called with (rows done, rows in all).
+    budget, memory, progress
+        The budget to which a differentially private release is charged (``incrowd budget``); the most memory that the job may take (three quarters of the machine's); and what is called with (rows done, rows in all).
     **parameters
         The method's own parameters, as ``publish="bag"``; and `user`, `query`, `time`, `url`, `place` and so on: columns, as for :func:`incrowd.read`.
     """
@@ -99,7 +97,7 @@ def anonymize(
     how: dict[str, Any] = {"k": k, "goal": goal, "method": method, "seed": seed, "unlisted": unlisted}
     how |= {"distinct": distinct, "sets": sets, "kinds": ",".join(parse_kinds(kinds)) or None}
     how |= {"parameters": parameters, "unit": unit, "items": items, "window": window}
-    how |= {"budget": None if budget is None else Path(budget)}
+    how["budget"] = None if budget is None else Path(budget)
     options = _options(taxonomy, memory, previous=None if previous is None else Path(previous), **how)
     with Clock(Listener(progress)) as clock:
         job = _as_fitted(read_choices(options), taxonomy)
