@@ -43,7 +43,13 @@ def chosen_for(path, **options):
 def test_a_query_log_alone_becomes_tiles_of_words_by_session(log):
     job = chosen_for(log)
     assert (job.method.name, job.k, job.items, job.unit) == ("mosaic", 5, "terms", Unit(1800))
-    assert job.chosen == ("--method mosaic", "--k 5", "--items terms", "--unit session:30m")
+    assert job.chosen == (
+        "--method mosaic",
+        "--k 5",
+        "--items terms",
+        "--unit session:30m",
+        "--unlisted name",
+    )
 
 
 def test_baskets_alone_become_tiles_of_their_items(tmp_path):
@@ -72,7 +78,7 @@ def test_a_goal_chooses_method_items_and_unit(log, goal, expected):
 
 
 def test_what_is_said_is_not_chosen(log):
-    job = chosen_for(log, goal="queries", items="nouns", unit="user", k=7)
+    job = chosen_for(log, goal="queries", items="nouns", unit="user", k=7, unlisted="keep")
     assert (job.method.name, job.items, job.unit, job.k) == ("mosaic", "nouns", Unit(), 7)
     assert job.chosen == ("--method mosaic",)
 
