@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pyarrow as pa
 import pytest
 
@@ -60,6 +62,25 @@ def test_nothing_but_the_kind_of_a_private_word_is_published(word):
     assert found is not None
     assert found.item == found.parent
     assert found.item in word_table().parents or lexicon().node(found.item) is not None
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "a" * 200_000,
+        "john" * 50_000,
+        "mary." * 40_000,
+        "a-" * 100_000,
+        "1" + "." * 50_000,
+        "1" + ".a" * 50_000,
+        "a" * 100_000 + ".com",
+        "'" * 100_000,
+    ],
+)
+def test_long_words_take_no_longer_than_they_are_long(word):
+    start = time.process_time()
+    name_words([word])
+    assert time.process_time() - start < 2
 
 
 @pytest.mark.parametrize("word", INSIDE_SITES)

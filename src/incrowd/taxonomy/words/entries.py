@@ -69,6 +69,7 @@ HEADS = frozenset(
 )
 REMEMBERED = 100_000
 SHORTEST_PART = 4  # of a compound
+LONGEST_COMPOUND = 60
 SHORTEST_MISSPELLED = 7
 SHORTEST_PLURAL = 5
 MOST_INITIALS = 3
@@ -284,6 +285,8 @@ def _rare_surname(word: str) -> Entry | None:
 
 def _compound(word: str) -> Entry | None:
     """Return a word of two common words of four letters or more, if it can be cut in one way only: with a hyphen, or of a kind that compounds tell."""
+    if len(word) > LONGEST_COMPOUND:
+        return None
     parts = word.split("-")
     ends = range(SHORTEST_PART, len(word) - SHORTEST_PART + 1)
     cuts = [(word[:end], word[end:]) for end in ends] if len(parts) == 1 else []

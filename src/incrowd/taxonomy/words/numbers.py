@@ -26,7 +26,7 @@ _FREE_CALL = re.compile(r"(?:1-?)?8\d\d-[a-z0-9-]*[a-z][a-z0-9-]*")
 _POSTAL = re.compile(r"\d{5}-\d{4}|[a-z]\d[a-z]-?\d[a-z]\d|[a-z]{1,2}\d[a-z\d]?-?\d[a-z]{2}")
 _STREETS = "street|st|avenue|ave|road|rd|lane|ln|boulevard|blvd|drive|dr|court|ct"
 _STREET_ADDRESS = re.compile(
-    rf"\d{{1,5}}[a-z]?(?:[ ._-]+[a-z.]+){{1,3}}[ ._-]+(?:{_STREETS})|\d{{1,5}}[a-z]{{3,}}(?:street|avenue|road|lane|boulevard)"
+    rf"\d{{1,5}}[a-z]?(?:[ ._-]+[a-z]+){{1,3}}[ ._-]+(?:{_STREETS})|\d{{1,5}}[a-z]{{3,}}(?:street|avenue|road|lane|boulevard)"
 )
 _YEAR = re.compile(r"(\d{3})(\d)((?<=0)'?s)?")
 _ORDINAL = re.compile(r"\d{0,2}(?:1st|2nd|3rd|\dth)")

@@ -24,6 +24,7 @@ __all__ = [
 SHORTEST_NAME, SHORTEST_FULL_NAME = 3, 7  # of names that are written as one word
 SHORTEST_GIVEN, SHORTEST_SURNAME = 4, 5  # where more than one given name and one frequent surname is tried
 SHORTEST_UNKNOWN = 4
+LONGEST_FULL_NAME = 60  # trying all cuts of anything longer would take too long
 TITLES = frozenset("mr mrs ms miss dr prof sir jr sr md phd esq ii iii".split())  # noqa: SIM905
 _TITLED = re.compile(r"(?:mrs?|ms|dr|prof)(?P<name>.{7,})|(?P<before>.{7,})(?:md|phd|jr|esq)")
 _PARTS = re.compile("[a-z]+")
@@ -65,7 +66,7 @@ def _without_accents(word: str) -> str:
 
 def is_certain(word: str) -> bool:
     """Tell whether a full name is hardly anything else: signs are between the names, or one of them is no common noun (*starfleet* is no name)."""
-    if not _PARTS.fullmatch(word):
+    if not _PARTS.fullmatch(word) or len(word) > LONGEST_FULL_NAME:
         return True
     table = word_table()
     cuts = [(word[:end], word[end:]) for end in range(SHORTEST_NAME, len(word) - SHORTEST_NAME + 1)]
@@ -143,7 +144,7 @@ def _is_joined_name(word: str) -> bool:
     table = word_table()
     if len(word) > SHORTEST_SURNAME and word[1:] in table.surnames and word not in table.rare_surnames:
         return True
-    if len(word) < SHORTEST_FULL_NAME:
+    if not SHORTEST_FULL_NAME <= len(word) <= LONGEST_FULL_NAME:
         return False
     for end in range(SHORTEST_NAME, len(word) - SHORTEST_NAME + 1):
         first = word[:end]
@@ -190,8 +191,8 @@ def is_rare_double(word: str) -> bool:
 def holds_full_name(name: str) -> bool:
     """Tell whether a site's name begins with a given name and a frequent surname, or ends with them: ``johnsmithphotos``."""
     letters = squeezed(name)
-    if len(letters) < SHORTEST_GIVEN + SHORTEST_SURNAME:
-        return False
+    if not SHORTEST_GIVEN + SHORTEST_SURNAME <= len(letters) <= LONGEST_FULL_NAME:
+        return len(letters) > LONGEST_FULL_NAME
     longest = len(letters) - SHORTEST_NAME
     starts = (letters[:end] for end in range(SHORTEST_GIVEN + SHORTEST_SURNAME, longest + 1))
     ends = (
