@@ -6,7 +6,9 @@ engine's log fits into memory.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -121,14 +123,14 @@ def _parts(originals: TileOriginals) -> Iterator[tuple[int, int]]:
 
 
 class Part(NamedTuple):
-    """Some rows: the labels that each says of itself, and its items, as words of row and node; items ascend, with their positions."""
+    """Some rows: the labels that each says of itself, and its items, as words of row and node; items are where the data have them."""
 
     row: Ints64
     tile: Ints64
     said_start: Ints64
     said: Ints64
     items: Ints64
-    position: Ints64
+    first_item: int
 
 
 def _part(originals: TileOriginals, tiles: Held, low: int, high: int, keep: Bools | None = None) -> Part:
@@ -145,9 +147,7 @@ def _part(originals: TileOriginals, tiles: Held, low: int, high: int, keep: Bool
     said = np.repeat(row, np.diff(start)) * len(tree) + tiles.node[at]
     own = slice(int(data.indptr[low]), int(data.indptr[high]))
     owner = list_ids(data.indptr[low : high + 1] - data.indptr[low])
-    items = owner * len(tree) + tree.leaves_of(data.items[own])
-    order = np.argsort(items, kind="stable")
-    return Part(row, tile, start, said, items[order], own.start + order)
+    return Part(row, tile, start, said, owner * len(tree) + tree.leaves_of(data.items[own]), own.start)
 
 
 def _found(words: Ints64, among: Ints64) -> tuple[Bools, Ints64]:
@@ -164,17 +164,17 @@ def count_false(originals: TileOriginals, tiles: Held) -> int:
     The stretches of nodes below labels are nested or apart. So labels can each be given an item of their own if below each of
     them the row has as many items as it has labels (Hall's condition, which holds for all sets of labels if it holds there).
     """
-    tree, false = originals.taxonomy, 0
-    for low, high in _parts(originals):
-        part = _part(originals, tiles, low, high)
-        said = np.sort(part.said)
-        row, node = np.divmod(said, len(tree))
-        end = row * len(tree) + tree.end[node]
-        labels, items = (
-            np.searchsorted(words, end) - np.searchsorted(words, said) for words in (said, part.items)
-        )
-        false += len(distinct(row[labels > items]))
-    return false
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return sum(pool.map(lambda rows: _count_false_in(originals, tiles, *rows), _parts(originals)))
+
+
+def _count_false_in(originals: TileOriginals, tiles: Held, low: int, high: int) -> int:
+    tree, part = originals.taxonomy, _part(originals, tiles, low, high)
+    said, own = np.sort(part.said), np.sort(part.items)
+    row, node = np.divmod(said, len(tree))
+    end = row * len(tree) + tree.end[node]
+    labels, items = (np.searchsorted(words, end) - np.searchsorted(words, said) for words in (said, own))
+    return len(distinct(row[labels > items]))
 
 
 class Seen(NamedTuple):
@@ -212,8 +212,9 @@ def _agreed_orders(originals: TileOriginals, tiles: Held) -> Seen:
         return seen
     for low, high in _parts(originals):
         part = _part(originals, tiles, low, high, sizes > 1)
-        is_item, at = _found(part.said, part.items)
-        place = originals.transactions.places[part.position[at]].astype(np.int64)
+        order = np.argsort(part.items, kind="stable")
+        is_item, at = _found(part.said, part.items[order])
+        place = originals.transactions.places[part.first_item + order[at]].astype(np.int64)
         place[~is_item] = -1
         for size in np.unique(sizes[part.tile]).tolist():
             _compare(size, part, place, tiles, seen)

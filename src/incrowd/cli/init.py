@@ -67,7 +67,7 @@ def init(file: Path, profile: str | None, force: bool, as_json: bool, **given: A
 
     On a terminal it asks what the file is, what the release is for, and how many people must share whatever is published, and
     proposes an answer to each. An option answers its question beforehand. Elsewhere, and with --json, nothing is asked:
-    the defaults are taken, and told.
+    the defaults are taken, and named.
 
     FILE has every option of 'incrowd anonymize' with a line on each.  [default: incrowd.toml]
 
@@ -124,7 +124,7 @@ def _key(name: str) -> str:
 
 
 def _choose_input(given: Mapping[str, Any], *, asks: bool) -> tuple[Path, Recognised]:
-    """Return the input and what it looks like: the one that was named, or is told, or the only one here."""
+    """Return the input and what it looks like: the one that was named, or is given as an answer, or the only one here."""
     if given["source"] is not None:
         return given["source"], _recognise(given["source"], given)
     here = _inputs_here(given)
@@ -212,12 +212,12 @@ def _configuration(name: str, values: Mapping[str, Any]) -> str:
 
 
 def _comments(key: str, parameter: click.Parameter) -> Iterator[str]:
-    told = [getattr(parameter, "help", None) or "The log, or the file of baskets."]
+    note = [getattr(parameter, "help", None) or "The log, or the file of baskets."]
     if isinstance(show := getattr(parameter, "show_default", None), str):
-        told.append(f"[default: {show}]")
+        note.append(f"[default: {show}]")
     if key in NOTES:
-        told.append(NOTES[key])
-    for line in textwrap.wrap(" ".join(" ".join(told).split()), WIDTH, break_on_hyphens=False):
+        note.append(NOTES[key])
+    for line in textwrap.wrap(" ".join(" ".join(note).split()), WIDTH, break_on_hyphens=False):
         yield f"# {line}"
 
 

@@ -111,11 +111,17 @@ def name_words(words: Sequence[str]) -> list[Entry | None]:
     Words are in small letters. Those that are no nouns, names or numbers are compared with all known words at once.
     """
     found = [_name(word) for word in words]
-    lost = [
-        word for word, entry in zip(words, found, strict=True) if entry is None and _may_be_misspelled(word)
-    ]
+    unknown = {
+        word
+        for word, entry in zip(words, found, strict=True)
+        if entry is None and lexicon().lemma_of(word) is None
+    }
+    lost = [word for word in words if word in unknown and _may_be_misspelled(word)]
     repaired = _repaired(lost) if lost else {}
-    return [entry or repaired.get(word) or _shape(word) for word, entry in zip(words, found, strict=True)]
+    return [
+        repaired.get(word) or _shape(word) if word in unknown else entry
+        for word, entry in zip(words, found, strict=True)
+    ]
 
 
 def published_as(items: pa.Array) -> pa.Array:
@@ -321,11 +327,7 @@ def _common(word: str) -> str | None:
 
 
 def _may_be_misspelled(word: str) -> bool:
-    return (
-        len(word) >= SHORTEST_MISSPELLED
-        and _WORD.fullmatch(word) is not None
-        and lexicon().lemma_of(word) is None
-    )
+    return len(word) >= SHORTEST_MISSPELLED and _WORD.fullmatch(word) is not None
 
 
 def _repaired(words: Sequence[str]) -> dict[str, Entry]:
@@ -353,10 +355,12 @@ def _spelling() -> Spelling:
 
 def _shape(word: str) -> Entry | None:
     """Return what the characters of a word tell: initials, another script, symbols; None for any other word."""
-    if not word or " " in word or lexicon().lemma_of(word) is not None:
+    if not word or " " in word:
         return None
     if _INITIALS.fullmatch(word):
         return Entry("shape", word, "initials", "one to three letters")
+    if _WORD.fullmatch(word):
+        return None
     letters = [c for c in word if c.isalpha()]
     if not letters:
         return Entry("shape", word, "word of symbols", "neither letters nor digits")
