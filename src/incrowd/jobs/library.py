@@ -96,11 +96,10 @@ def anonymize(
     columns = {role: parameters.pop(role) for role in (*ROLES, *MORE_ROLES) if role in parameters}
     how: dict[str, Any] = {"k": k, "goal": goal, "method": method, "seed": seed, "unlisted": unlisted}
     how |= {"distinct": distinct, "sets": sets, "kinds": ",".join(parse_kinds(kinds)) or None}
-    how |= {"parameters": parameters, "unit": unit, "items": items, "window": window}
-    how["budget"] = None if budget is None else Path(budget)
-    options = _options(taxonomy, memory, previous=None if previous is None else Path(previous), **how)
+    how |= {"parameters": parameters, "unit": unit, "items": items, "window": window, "budget": budget}
+    options = _options(taxonomy, memory, previous=previous, **how)
+    job = _as_fitted(read_choices(options), taxonomy)
     with Clock(Listener(progress)) as clock:
-        job = _as_fitted(read_choices(options), taxonomy)
         return _released(data, columns, job, _tree(taxonomy), clock)
 
 
@@ -205,6 +204,8 @@ class Listener:
 
 def _options(taxonomy: Tree, memory: str | int | None, *, unit: object = None, **given: Any) -> Options:
     """Return what was given as the options of a job that reads and writes no file."""
+    paths = [name for name in ("budget", "previous") if given.get(name) is not None]
+    given |= {name: Path(given[name]) for name in paths}
     return Options(
         IN_MEMORY,
         IN_MEMORY,
