@@ -6,14 +6,19 @@ import pytest
 
 from cli.helpers import call, visible
 
+PHRASES = (
+    "ask, jeeves", "bad, credit", "barnes, noble", "bed, bath", "capital, one", "chamber, commerce", "coldwell, banker", "high, school",
+    "jc, penney", "nail, salons", "nursing, homes", "phone, number", "real, estate", "time, warner, cable", "wells, fargo", "zip, code",
+)  # fmt: skip
+
 
 def test_the_demo_shows_the_whole_job_and_can_be_run_again(tmp_path):
     out = tmp_path / "demo"
     first = call("demo", "--out", out)
     assert first.code == 0, first.err
     assert "The audit confirms" in first.out
-    assert "phone, number" in first.out
-    assert "wells, fargo" in first.out
+    # Which ten tiles are shown depends on a secret seed; most of them are always phrases that a reader knows.
+    assert sum(phrase in first.out for phrase in PHRASES) >= 5
     assert "Whole people, each as one record (--goal people), would have kept" in first.out
     assert str(out / "report.html") in first.out
     assert "incrowd anonymize YOUR_LOG" in first.out
