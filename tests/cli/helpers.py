@@ -22,6 +22,7 @@ __all__ = [
     "call",
     "command",
     "only_line",
+    "problems_of",
     "refused",
     "start",
     "visible",
@@ -56,6 +57,13 @@ def call(*arguments: object) -> Ran:
         except SystemExit as leave:
             code = leave.code
     return Ran(code or 0, out.getvalue(), err.getvalue())
+
+
+def problems_of(directory: object) -> str:
+    """Return what an audit finds wrong with a release, which it must."""
+    ran = call("audit", directory, "--json")
+    assert ran.code == 1
+    return " | ".join(ran.json.get("problems") or [ran.json.get("error") or ""])
 
 
 def command(*arguments: object, **options: Any) -> Ran:

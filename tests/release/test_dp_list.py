@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import incrowd as ic
-from cli.helpers import AOL_HEADER, call, only_line
+from cli.helpers import AOL_HEADER, call, only_line, problems_of
 from incrowd.core.spending import spend
 from incrowd.errors import BadInputError
 from incrowd.methods.dp import method as dp_method
@@ -142,12 +142,6 @@ def copy(runs, tmp_path):
     return tmp_path / "release"
 
 
-def problems(directory):
-    ran = call("audit", directory, "--json")
-    assert ran.code == 1
-    return " | ".join(ran.json.get("problems") or [ran.json.get("error") or ""])
-
-
 @pytest.mark.parametrize(
     ("where", "name", "value"),
     [
@@ -169,13 +163,13 @@ def test_a_manifest_that_says_anything_else_is_refused(copy, where, name, value)
         place = place[step]
     place[name] = value
     (copy / "manifest.json").write_text(json.dumps(said, indent=2) + "\n")
-    assert "damaged" in problems(copy) or "is not the one" in problems(copy)
+    assert "damaged" in problems_of(copy) or "is not the one" in problems_of(copy)
 
 
 def test_a_list_that_claims_another_eps_is_not_the_one_of_its_page(copy):
     text = (copy / "manifest.json").read_text()
     (copy / "manifest.json").write_text(text.replace('"eps": 4.0', '"eps": 2.0'))
-    assert "manifest.json is not the one" in problems(copy)
+    assert "manifest.json is not the one" in problems_of(copy)
 
 
 @pytest.mark.parametrize(
@@ -190,12 +184,12 @@ def test_a_list_that_claims_another_eps_is_not_the_one_of_its_page(copy):
 )
 def test_a_list_in_another_form(copy, items, counts, words):
     NoisyList(FORMS["items"], (pa.array(items),), pa.array(counts, pa.int64())).write(copy / "items.parquet")
-    assert words in problems(copy)
+    assert words in problems_of(copy)
 
 
 def test_raw_data_beside_the_list(copy):
     (copy / "queries.parquet").write_bytes((copy / "items.parquet").read_bytes())
-    assert "no part of a release" in problems(copy)
+    assert "no part of a release" in problems_of(copy)
 
 
 def test_show_and_tables_give_the_list(runs):

@@ -11,7 +11,7 @@ import pytest
 
 import incrowd as ic
 from browser import opened
-from cli.helpers import AOL_HEADER, aol_line, call, only_line
+from cli.helpers import AOL_HEADER, aol_line, call, only_line, problems_of
 from incrowd.release.files.manifest import canonical_text
 from incrowd.release.files.noisy_list import (
     QUERIES,
@@ -150,12 +150,6 @@ def copy(runs, tmp_path):
     return tmp_path / "release"
 
 
-def problems(directory):
-    ran = call("audit", directory, "--json")
-    assert ran.code == 1
-    return " | ".join(ran.json.get("problems") or [ran.json.get("error") or ""])
-
-
 @pytest.mark.parametrize(
     ("name", "value"), [("eps", 20.5), ("eps", 0), ("delta", 0.01), ("delta", 0.5), ("delta", 0), ("d", 0)]
 )
@@ -163,7 +157,7 @@ def test_parameters_that_promise_nothing_are_refused(copy, name, value):
     said = json.loads((copy / "manifest.json").read_text())
     said["parameters"][name] = value
     (copy / "manifest.json").write_text(json.dumps(said, indent=2) + "\n")
-    assert f"damaged at 'parameters.{name}" in problems(copy)
+    assert f"damaged at 'parameters.{name}" in problems_of(copy)
 
 
 @pytest.mark.parametrize(
@@ -176,16 +170,16 @@ def test_a_field_too_many(copy, way):
         place = place[step]
     place[way[-1]] = 400
     (copy / "manifest.json").write_text(json.dumps(said, indent=2) + "\n")
-    assert "damaged" in problems(copy)
+    assert "damaged" in problems_of(copy)
 
 
 def test_words_files_and_pages_are_the_only_ones(copy):
     page = (copy / "report.html").read_text()
     (copy / "report.html").write_text(page + "<!-- 400 people -->")
-    assert "report.html is not the one" in problems(copy)
+    assert "report.html is not the one" in problems_of(copy)
     (copy / "report.html").write_text(page)
     (copy / "log.tsv").write_text("raw")
-    assert "no part of a release" in problems(copy)
+    assert "no part of a release" in problems_of(copy)
 
 
 def test_raw_records_called_differentially_private(copy, tmp_path):
@@ -194,12 +188,12 @@ def test_raw_records_called_differentially_private(copy, tmp_path):
     data = ic.Transactions.from_rows(rows)
     ic.anonymize(data, ic.balanced(data, 2), k=2, method="suppress").write(tmp_path / "raw")
     shutil.copy(tmp_path / "raw" / "records.parquet", copy / "queries.parquet")
-    assert "other columns" in problems(copy)
+    assert "other columns" in problems_of(copy)
     raw = pa.table(
         {"query": ["google", "leprosy"], "count": pa.array([2, 1], pa.int64())}, schema=QUERIES.schema
     )
     NoisyList(QUERIES, (raw["query"],), raw["count"]).write(copy / "queries.parquet")
-    assert "or less" in problems(copy)  # below the threshold that the parameters ask for
+    assert "or less" in problems_of(copy)  # below the threshold that the parameters ask for
 
 
 @pytest.mark.parametrize(
@@ -216,7 +210,7 @@ def test_a_list_in_another_form(copy, queries, words):
         {"query": queries, "count": pa.array([10_000, 10_000], pa.int64())}, schema=QUERIES.schema
     )
     NoisyList(QUERIES, (table["query"],), table["count"]).write(copy / "queries.parquet")
-    assert words in problems(copy)
+    assert words in problems_of(copy)
 
 
 @pytest.mark.parametrize("how", ["row groups", "notes", "bytes before the footer"])
@@ -231,7 +225,7 @@ def test_a_list_with_something_else_in_it(copy, how):
         content = path.read_bytes()
         footer = int.from_bytes(content[-8:-4], "little") + 8
         path.write_bytes(content[:-footer] + b"400 people" + content[-footer:])
-    assert problems(copy)
+    assert problems_of(copy)
 
 
 def test_an_empty_list_is_published_too(tmp_path):

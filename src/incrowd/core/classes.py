@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -100,6 +100,31 @@ class Classes:
     notes: tuple[str, ...] = ()
     left: Ints32 | None = None
     second: Seconds | None = None
+
+    @classmethod
+    def of_list(
+        cls,
+        rows: int,
+        nodes: Ints32,
+        texts: pa.Array,
+        counts: Ints64,
+        *,
+        second: Seconds | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> Self:
+        """Return a list with counts, as one record that is none of the rows'."""
+        return cls(
+            of_row=np.full(rows, WITHHELD, dtype=np.int32),
+            start=np.array([0, len(nodes)], dtype=np.int64),
+            nodes=nodes,
+            counts=counts.astype(np.int32),
+            texts=texts,
+            second=second,
+            speaks_of="class",
+            typed_by=1,
+            copies=np.ones(1, dtype=np.int64),
+            notes=notes,
+        )
 
     def __len__(self) -> int:
         return len(self.start) - 1

@@ -8,13 +8,12 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from incrowd.errors import BadInputError
 
 if sys.platform != "win32":
     import fcntl
-
-from pathlib import Path
 
 __all__ = ["PRIVATE", "append_line", "lock", "opened", "whole_content"]
 

@@ -211,15 +211,11 @@ def korolova(
     found = noisy_counts(events, d=d, eps=eps, delta=delta)
     node = _first_concepts(events, taxonomy, meaning_of(taxonomy))[found.query]
     order = np.lexsort((found.query, node))
-    return Classes(
-        of_row=np.full(len(transactions), WITHHELD, dtype=np.int32),
-        start=np.array([0, len(order)], dtype=np.int64),
-        nodes=node[order],
-        counts=found.times[order].astype(np.int32),
-        texts=events.texts.take(pa.array(found.query[order])),
-        speaks_of="class",
-        typed_by=1,
-        copies=np.ones(1, dtype=np.int64),
+    return Classes.of_list(
+        len(transactions),
+        node[order],
+        events.texts.take(pa.array(found.query[order])),
+        found.times[order],
         notes=(f"Published the queries whose noisy counts are above {found.threshold:,}.",),
     )
 

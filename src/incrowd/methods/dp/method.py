@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.claims import MOST_DELTA, MOST_EPS, PARTS
-from incrowd.core.classes import WITHHELD, Classes, Seconds
+from incrowd.core.classes import Classes, Seconds
 from incrowd.core.noise import Words, secure_words
 from incrowd.core.spending import LEAST_DELTA, LEAST_EPS, MOST_ITEMS, PROPORTIONS, spend
 from incrowd.core.transactions import Transactions
@@ -132,16 +132,12 @@ def _classes(
     texts = entries.texts or (transactions.vocabulary, transactions.vocabulary)
     nodes = _leaves(taxonomy, transactions.vocabulary, texts[0], first)
     order = np.lexsort((found, nodes))
-    return Classes(
-        of_row=np.full(len(transactions), WITHHELD, dtype=np.int32),
-        start=np.array([0, len(order)], dtype=np.int64),
-        nodes=nodes[order],
-        counts=np.minimum(people, MOST_COUNT)[order].astype(np.int32),
-        texts=texts[0].take(pa.array(first[order])),
+    return Classes.of_list(
+        len(transactions),
+        nodes[order],
+        texts[0].take(pa.array(first[order])),
+        np.minimum(people, MOST_COUNT)[order],
         second=None if second is None else _seconds(taxonomy, transactions, texts[1], second[order]),
-        speaks_of="class",
-        typed_by=1,
-        copies=np.ones(1, dtype=np.int64),
     )
 
 
