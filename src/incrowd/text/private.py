@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -28,15 +27,17 @@ _ORDINAL = re.compile(r"\d(?:st|nd|rd|th)$")
 
 def join_private(texts: pa.StringArray) -> pa.StringArray:
     """Join the words of telephone numbers, other long numbers in groups, postal codes and street addresses in normalised texts; nulls stay null."""
+    with_digit = _matching(texts, "[0-9]")  # few have one, and nothing else is looked for
+    some = texts.filter(with_digit)
     for pattern, join in ((_STREET, _joined), (_GROUPS, _number), (_POSTAL, _postal)):
-        rows = np.array(
-            pc.fill_null(pc.match_substring_regex(texts, pattern), fill_value=False), dtype=np.bool_
-        )
-        if rows.any():
-            mask = pa.array(rows)
-            changed = [re.sub(pattern, join, text) for text in texts.filter(mask).to_pylist()]
-            texts = pc.replace_with_mask(texts, mask, pa.array(changed, pa.string()))
-    return texts
+        rows = _matching(some, pattern)
+        changed = [re.sub(pattern, join, text) for text in some.filter(rows).to_pylist()]
+        some = pc.replace_with_mask(some, rows, pa.array(changed, pa.string()))
+    return pc.replace_with_mask(texts, with_digit, some)
+
+
+def _matching(texts: pa.StringArray, pattern: str) -> pa.BooleanArray:
+    return pc.fill_null(pc.match_substring_regex(texts, pattern), fill_value=False)
 
 
 def _joined(found: re.Match[str]) -> str:

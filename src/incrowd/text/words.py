@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from incrowd.core.clean import bytes_of, rows_with
 from incrowd.core.types import Bools
 from incrowd.taxonomy.sources.wordnet import lexicon
-from incrowd.taxonomy.words import KINDS, name_words
+from incrowd.taxonomy.words import names_of, with_texts
 
 __all__ = [
     "LISTED",
@@ -158,14 +158,12 @@ def find_named(words: pa.StringArray) -> Nouns:
 def _with_names(found: Nouns, unnamed: int) -> Nouns:
     """Return the items with those of one kind replaced by what is published in their place, where that is known."""
     place = np.flatnonzero(found.kind == unnamed)
-    texts, kind = found.item.to_pylist(), found.kind.copy()
-    code = {name: NAMED + number for number, name in enumerate(KINDS)}
-    lowered = [texts[one].lower() for one in place.tolist()]
-    for one, word, entry in zip(place.tolist(), lowered, name_words(lowered), strict=True):
-        if entry is not None:
-            kind[one] = code[entry.kind]
-            texts[one] = texts[one] if entry.item == word else entry.item
-    return Nouns(pa.array(texts, pa.string()), kind)
+    names = names_of(pc.utf8_lower(found.item.take(pa.array(place))))
+    number, kind = np.array(names["kind"], dtype=np.int8), found.kind.copy()
+    kind[place] = np.where(number < 0, unnamed, NAMED + number)
+    changed = np.array(pc.not_equal(names["item"], names["word"]), dtype=np.bool_)
+    instead = names["item"].combine_chunks().filter(pa.array(changed))
+    return Nouns(with_texts(found.item, place[changed], instead), kind)
 
 
 def _are_stop_words(words: pa.StringArray) -> Bools:

@@ -53,13 +53,26 @@ def first_pairs(
 
     with ThreadPoolExecutor(threads) as pool:
         parts = list(pool.map(part, range(PARTS * threads)))
-        line, entry = (np.concatenate(rows) for rows in zip(*parts, strict=True))
-        begin = starts_of(line[:, UNITS])
-        line[:, BEGIN], entry[:, PAIR] = begin[:-1], np.arange(len(entry))
+        ends = starts_of([len(one.line) for one in parts])
+        line, entry = _in_one(parts, int(ends[-1]))
+        found = line[: ends[-1]]
+        begin = starts_of(found[:, UNITS])
+        found[:, BEGIN], entry[: ends[-1], PAIR] = begin[:-1], np.arange(len(found))
         pairs = meetings_of(int(begin[-1]))
-        each = np.array_split(line, starts_of([len(one.line) for one in parts])[1:-1])
+        each = np.array_split(found, ends[1:-1])
         list(pool.map(lambda some: _list(some, state, number, pairs), each))
-    return heap_of(line, entry), pairs
+    return heap_of(line, entry, len(found)), pairs
+
+
+def _in_one(parts: list[Found], number: int) -> Found:
+    """Return the pairs of all parts, which are freed, in arrays with room for more: what is not written yet takes no memory."""
+    line, entry = (np.empty((2 * number + 1, width), np.int64) for width in (COLUMNS, 2))
+    while parts:
+        some = parts.pop()
+        line[number - len(some.line) : number] = some.line
+        entry[number - len(some.line) : number] = some.entry
+        number -= len(some.line)
+    return Found(line, entry)
 
 
 @kernel

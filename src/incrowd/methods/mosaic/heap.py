@@ -55,10 +55,10 @@ class Heap(NamedTuple):
 
 
 @kernel
-def heap_of(line: Ints64, entry: Ints64) -> Heap:
-    """Return a heap of pairs, of which the entries have no order yet."""
-    heap = Heap(line, len(line), entry, len(entry))
-    for at in range((len(entry) - 2) // CHILDREN, -1, -1):
+def heap_of(line: Ints64, entry: Ints64, size: int) -> Heap:
+    """Return a heap of the first `size` pairs, of which the entries have no order yet."""
+    heap = Heap(line, size, entry, size)
+    for at in range((size - 2) // CHILDREN, -1, -1):
         _sink_from(heap, at, entry[at, SCORE])
     return heap
 

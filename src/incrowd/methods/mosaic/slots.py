@@ -99,10 +99,9 @@ def without_gaps(held: Slots) -> tuple[Ints64, Ints32]:
 
 
 def meetings_of(number: int) -> Meetings:
-    """Return so many meetings, yet to be written."""
-    return Meetings(
-        np.empty(number, np.int32), np.empty(number, np.uint8), np.empty(number, np.uint8), number
-    )
+    """Return so many meetings, yet to be written, with room for as many more: what is not written yet takes no memory."""
+    room = 2 * number
+    return Meetings(np.empty(room, np.int32), np.empty(room, np.uint8), np.empty(room, np.uint8), number)
 
 
 @helper

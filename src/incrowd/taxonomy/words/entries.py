@@ -9,12 +9,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import NamedTuple
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from incrowd.taxonomy.sources.wordnet import VERB_RULES, lexicon
 from incrowd.taxonomy.words.numbers import parse_identity, parse_number
@@ -31,7 +27,7 @@ from incrowd.taxonomy.words.sites import parse_site
 from incrowd.taxonomy.words.spelling import Spelling
 from incrowd.taxonomy.words.table import word_table
 
-__all__ = ["KINDS", "Entry", "name_words", "published_as"]
+__all__ = ["KINDS", "Entry", "name_words"]
 
 # What words of each kind are called together.
 KINDS = {
@@ -67,7 +63,6 @@ HEADS = frozenset(
     training vacation video weather website wine woman worker writer
     """.split()  # noqa: SIM905
 )
-REMEMBERED = 100_000
 SHORTEST_PART = 4  # of a compound
 LONGEST_COMPOUND = 60
 SHORTEST_MISSPELLED = 7
@@ -124,21 +119,8 @@ def name_words(words: Sequence[str]) -> list[Entry | None]:
     ]
 
 
-def published_as(items: pa.Array) -> pa.Array:
-    """Return what is published in each item's place where WordNet lacks it: mostly the item itself, whatever the case of its letters."""
-    lowered = pc.utf8_lower(items)
-    lacking = np.flatnonzero((lexicon().nodes_of(items) < 0) & (lexicon().nodes_of(lowered) < 0))
-    texts = items.to_pylist()
-    small = lowered.take(pa.array(lacking)).to_pylist()
-    for place, word, entry in zip(lacking.tolist(), small, name_words(small), strict=True):
-        if entry is not None and entry.item != word:
-            texts[place] = entry.item
-    return pa.array(texts, pa.string())
-
-
-@lru_cache(maxsize=REMEMBERED)
 def _name(word: str) -> Entry | None:
-    """Return what a word is by all rules but those of misspelling and shape. Reading a log and attaching its items both ask."""
+    """Return what a word is by all rules but those of misspelling and shape."""
     if not word or lexicon().lemma_of(word) is not None:
         return None
     if _WORD.fullmatch(word):  # most are
@@ -332,7 +314,7 @@ def _may_be_misspelled(word: str) -> bool:
 
 def _repaired(words: Sequence[str]) -> dict[str, Entry]:
     """Return the words, or plurals of words, that one known word and no other is one typing error away from; a common noun it must be."""
-    near = _spelling().near([*words, *(word.removesuffix("s") for word in words)])
+    near = _spelling().near([*words, *(word.removesuffix("s") for word in words if word.endswith("s"))])
     entries = {}
     for word in words:
         one = word.removesuffix("s")
@@ -374,6 +356,5 @@ def _shape(word: str) -> Entry | None:
 _RULES: tuple[Callable[[str], Entry | None], ...] = (
     _email, _site, _number, _full_name, _form, _derived, _listed, _rare_surname, _compound,
 )  # fmt: skip
-_RULES_OF_LETTERS = _RULES[
-    _RULES.index(_full_name) :
-]  # those that say something of words of small letters alone
+# Those that say something of words of small letters alone.
+_RULES_OF_LETTERS = (_full_name, _derived, _listed, _rare_surname, _compound)

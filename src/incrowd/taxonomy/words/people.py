@@ -193,19 +193,27 @@ def holds_full_name(name: str) -> bool:
     letters = squeezed(name)
     if not SHORTEST_GIVEN + SHORTEST_SURNAME <= len(letters) <= LONGEST_FULL_NAME:
         return len(letters) > LONGEST_FULL_NAME
-    longest = len(letters) - SHORTEST_NAME
-    starts = (letters[:end] for end in range(SHORTEST_GIVEN + SHORTEST_SURNAME, longest + 1))
-    ends = (
-        letters[start:]
-        for start in range(SHORTEST_NAME, len(letters) - SHORTEST_GIVEN - SHORTEST_SURNAME + 1)
+    return _begins_with_names(letters) or _ends_with_names(letters)
+
+
+def _begins_with_names(letters: str) -> bool:
+    table, longest = word_table(), len(letters) - SHORTEST_NAME
+    return any(
+        letters[cut:end] in table.surnames
+        for cut in range(SHORTEST_GIVEN, longest - SHORTEST_SURNAME + 1)
+        if letters[:cut] in table.given_names
+        for end in range(cut + SHORTEST_SURNAME, longest + 1)
     )
-    return any(_is_long_name(part) for part in (*starts, *ends))
 
 
-def _is_long_name(word: str) -> bool:
+def _ends_with_names(letters: str) -> bool:
     table = word_table()
-    ends = range(SHORTEST_GIVEN, len(word) - SHORTEST_SURNAME + 1)
-    return any(word[:end] in table.given_names and word[end:] in table.surnames for end in ends)
+    return any(
+        letters[start:cut] in table.given_names
+        for cut in range(SHORTEST_NAME + SHORTEST_GIVEN, len(letters) - SHORTEST_SURNAME + 1)
+        if letters[cut:] in table.surnames
+        for start in range(SHORTEST_NAME, cut - SHORTEST_GIVEN + 1)
+    )
 
 
 def ends_like_a_surname(word: str) -> bool:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from incrowd.core.types import Ints32
 from incrowd.taxonomy.sources.wordnet import lexicon
 from incrowd.taxonomy.tree import Taxonomy, find_by_label, positions
-from incrowd.taxonomy.words.entries import name_words
+from incrowd.taxonomy.words.names import names_of
 from incrowd.taxonomy.words.table import word_table
 
 __all__ = ["NamedFinder", "named_tree"]
@@ -43,12 +43,10 @@ class NamedFinder:
         noun = lexicon().nodes_of(items)
         node = np.where(noun >= 0, self.place[noun], find_by_label(tree, items)).astype(np.int32)
         lacking = np.flatnonzero(node < 0)
-        words = items.take(pa.array(lacking)).to_pylist()
-        above = [
-            None if entry is None or entry.item != word else entry.parent
-            for word, entry in zip(words, name_words(words), strict=True)
-        ]
-        node[lacking] = positions(pa.array(above, pa.string()), tree.labels)
+        names = names_of(items.take(pa.array(lacking)))
+        stays = pc.equal(names["item"], names["word"])
+        above = pc.if_else(stays, names["parent"].cast(pa.string()), None)
+        node[lacking] = positions(above.combine_chunks(), tree.labels)
         return node
 
 
