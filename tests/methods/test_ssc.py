@@ -82,6 +82,18 @@ def test_alternatives_are_in_the_taxonomy_below_what_covers_them(tmp_path):
     assert len(rows) == len(set(rows))
 
 
+def test_alternatives_that_no_tree_lists_may_be_many(tmp_path):
+    """Years hang under their decade, which has no leaves of its own: the audit must not take that for a limit."""
+    rows = [[year, other] for year in ("1941", "1942", "1943") for other in ("1944", "1945")] * 2
+    data = ic.Transactions.from_rows(rows)
+    release = ic.anonymize(data, "wordnet", k=2, method="ssc", typical="bags", unlisted="name")
+    release.write(tmp_path / "release")
+    listed = {row["label"]: row for row in pq.read_table(tmp_path / "release/taxonomy.parquet").to_pylist()}
+    bags = [row for row in listed.values() if row["label"].startswith("{")]
+    assert bags
+    assert all(row["leaves"] > listed[row["parent"]]["leaves"] for row in bags)
+
+
 def made(rows, *, k=2, people=None, **settings):
     data = ic.Transactions.from_rows(rows, people=people)
     return ic.anonymize(data, taxonomy_of(whole(WORDS)), k=k, method="ssc", **settings)
