@@ -1,4 +1,4 @@
-"""Chinese queries: where their words end, and a whole job with a taxonomy of the owner's; other languages are filed by their script."""
+"""Chinese queries: where their words end, and whole jobs on WordNet and with a taxonomy of the owner's; other languages are filed by their script."""
 
 # ruff: noqa: RUF001 (Chinese punctuation)
 
@@ -41,6 +41,7 @@ def fresh():
         ("nba比赛2024", "nba 比赛 2024"),
         ("周杰伦演唱会", "周 杰伦 演唱会"),
         ("司马光", "司马 光"),
+        ("大熊猫和熊猫", "大熊猫 熊猫"),
         ("hello world", "hello world"),
     ],
 )
@@ -122,7 +123,7 @@ def test_a_whole_job_with_a_taxonomy_of_the_owners(tmp_path):
         ("طقس", "arabic word"),
         ("天気", "chinese or japanese word"),
         ("レストラン", "chinese or japanese word"),
-        ("北京", "chinese or japanese word"),
+        ("哪吒", "chinese or japanese word"),
         ("날씨", "hangul word"),
         ("καιρός", "greek word"),
     ],
