@@ -135,7 +135,11 @@ def test_a_whole_job_on_wordnet_publishes_words_under_telling_parents(method, tm
     parent = {row["label"]: row["parent"] for row in rows}
     words = published_words(out)
     telling = {word for word in words if parent[word] != "chinese or japanese word"}
-    assert {"苹果": "apple", "火锅": "dish (sense 2)", "手机电池": "electric battery"}.items() <= parent.items()
+    assert {
+        "苹果": "apple",
+        "火锅": "dish (sense 2)",
+        "手机电池": "electric battery",
+    }.items() <= parent.items()
     assert len(telling) >= 25
     assert len(telling) / len(words) > 0.75
     assert not [word for word in words if word.isascii()]  # no translation
