@@ -108,7 +108,11 @@ def test_the_wheel_holds_wordnet_its_notice_and_the_licence(wheel):
     assert max(sizes.values()) > 100_000  # the nouns themselves
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert any(name.endswith("licenses/src/incrowd/data/WORDS-LICENSES.txt") for name in names)
-    assert {"incrowd/data/words.arrow", "incrowd/data/suffixes.txt"} <= sizes.keys()
+    assert {
+        "incrowd/data/words.arrow",
+        "incrowd/data/suffixes.txt",
+        "incrowd/data/chinese.tsv",
+    } <= sizes.keys()
     assert wheel.stat().st_size < 12_000_000
     assert "incrowd/py.typed" in names
     assert "incrowd/report/templates/report.html" in names

@@ -45,7 +45,7 @@ FORTY = {
     "musicvideo": ("compound", "musicvideo", "video"),
     "hotel-reservation": ("compound", "hotel-reservation", "reservation"),
     "resturant": ("misspelling", "restaurant", "restaurant"),
-    "univesity": ("misspelling", "university", "university"),
+    "苹果": ("chinese noun", "苹果", "apple"),
     "resturants": ("misspelling", "restaurant", "restaurant"),
     "educational": ("derived", "educational", "education (sense 3)"),
     "tcl": ("shape", "tcl", "initials"),

@@ -1,4 +1,4 @@
-"""Chinese queries: where their words end, and a whole job with a taxonomy of the owner's; other languages are filed by their script."""
+"""Chinese queries: where their words end, and whole jobs on WordNet and with a taxonomy of the owner's; other languages are filed by their script."""
 
 # ruff: noqa: RUF001 (Chinese punctuation)
 
@@ -41,6 +41,7 @@ def fresh():
         ("nba比赛2024", "nba 比赛 2024"),
         ("周杰伦演唱会", "周 杰伦 演唱会"),
         ("司马光", "司马 光"),
+        ("大熊猫和熊猫", "大熊猫 熊猫"),
         ("hello world", "hello world"),
     ],
 )
@@ -114,6 +115,40 @@ def test_a_whole_job_with_a_taxonomy_of_the_owners(tmp_path):
     assert any("--segment zh" in text for text in found.json["unchecked"])
 
 
+def published_words(out):
+    """Return the words that a release publishes as themselves."""
+    (path,) = [path for name in ("tiles", "records") if (path := out / f"{name}.parquet").exists()]
+    rows = pq.read_table(path, columns=["items", "exact"]).to_pylist()
+    return {text for row in rows for text, exact in zip(row["items"], row["exact"], strict=True) if exact}
+
+
+@pytest.mark.parametrize("method", ["mosaic", "flock"])
+@pytest.mark.usefixtures("jieba")
+def test_a_whole_job_on_wordnet_publishes_words_under_telling_parents(method, tmp_path):
+    out, notes = tmp_path / "out", tmp_path / "map"
+    ran = call(
+        "anonymize", SAMPLE / "queries.tsv", "--out", out, "--method", method, "--k", 2, "--segment", "zh",
+        "--private-map", notes, "--json",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    rows = pq.read_table(out / "taxonomy.parquet").to_pylist()
+    parent = {row["label"]: row["parent"] for row in rows}
+    words = published_words(out)
+    telling = {word for word in words if parent[word] != "chinese or japanese word"}
+    assert {
+        "苹果": "apple",
+        "火锅": "dish (sense 2)",
+        "手机电池": "electric battery",
+    }.items() <= parent.items()
+    assert len(telling) >= 25
+    assert len(telling) / len(words) > 0.75
+    assert not [word for word in words if word.isascii()]  # no translation
+    said = json.dumps(rows, ensure_ascii=False) + "".join(words)
+    assert not [secret for secret in ("周杰伦", "张伟明", "13800138000") if secret in said]
+    found = call("audit", out, "--original", SAMPLE / "queries.tsv", "--private-map", notes, "--json")
+    assert (found.code, found.json["problems"]) == (0, [])
+
+
 @pytest.mark.parametrize(
     ("word", "node"),
     [
@@ -122,7 +157,7 @@ def test_a_whole_job_with_a_taxonomy_of_the_owners(tmp_path):
         ("طقس", "arabic word"),
         ("天気", "chinese or japanese word"),
         ("レストラン", "chinese or japanese word"),
-        ("北京", "chinese or japanese word"),
+        ("哪吒", "chinese or japanese word"),
         ("날씨", "hangul word"),
         ("καιρός", "greek word"),
     ],

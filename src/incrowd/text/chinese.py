@@ -1,6 +1,7 @@
 """Chinese texts, which have no blanks between their words: jieba (the extra ``zh``) tells where words end.
 
-It says nothing of what words mean. That is for a taxonomy: with WordNet, Chinese words are filed by their script.
+It says nothing of what words mean. That is for a taxonomy: on WordNet, frequent nouns hang under their English ones
+(:mod:`incrowd.taxonomy.words.chinese`), and other Chinese words are filed by their script.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.errors import BadInputError, option
+from incrowd.taxonomy.words.chinese import chinese_nouns
 
 __all__ = ["segmented"]
 
@@ -25,7 +27,7 @@ _HAN = r"\p{Han}"
 _RUN = re.compile("[\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 # Words that only hold a sentence together, or ask.
 FUNCTION_WORDS = frozenset(
-    "的 了 和 是 在 吗 呢 吧 与 及 或 也 都 就 把 被 给 对 从 到 很 不 有 我 你 他 她 它 我们 这 那 这个 那个 什么 怎么 怎样 如何 哪里 哪个 为什么 多少 几".split()  # noqa: SIM905
+    "的 了 和 是 在 吗 呢 吧 与 及 或 也 都 就 把 被 给 对 从 到 很 不 有 我 你 他 她 它 我们 这 那 这个 那个 什么 怎么 怎么办 怎么样 怎样 如何 哪里 哪个 为什么 多少 几".split()  # noqa: SIM905
 )
 # The hundred most frequent surnames, and some of two characters.
 SURNAMES = frozenset(
@@ -95,11 +97,11 @@ def _splitter() -> _Splitter:
 
 
 def _persons(words: Any) -> frozenset[str]:
-    """Return the words that jieba's dictionary marks as persons and that begin with a surname."""
+    """Return the words that jieba's dictionary marks as persons and that begin with a surname, but for nouns of our own list (jieba takes the panda for a Mr Bear)."""
     with words.get_dict_file() as file:
         lines = (line.decode().split() for line in file)
         marked = (line[0] for line in lines if line[-1].startswith("nr"))
-        return frozenset(word for word in marked if _is_full_name(word))
+        return frozenset(word for word in marked if _is_full_name(word)) - chinese_nouns().keys()
 
 
 def _is_full_name(word: str) -> bool:

@@ -1,6 +1,6 @@
 """What a word is that WordNet's nouns lack: its kind, what is published in its place, and the node that it hangs under.
 
-The kinds are tried in one order, and the first that fits is taken: e-mail address, site, number, full name, form of a noun of WordNet, word derived
+The kinds are tried in one order, and the first that fits is taken: e-mail address, site, number, Chinese noun, full name, form of a noun of WordNet, word derived
 from one, then the table's function words, brands, given names, towns and frequent surnames, rare surname, compound, misspelling, shape.
 """
 
@@ -13,6 +13,7 @@ from functools import cache
 from typing import NamedTuple
 
 from incrowd.taxonomy.sources.wordnet import VERB_RULES, lexicon
+from incrowd.taxonomy.words.chinese import chinese_noun
 from incrowd.taxonomy.words.numbers import parse_identity, parse_number
 from incrowd.taxonomy.words.people import (
     ends_like_a_surname,
@@ -38,6 +39,7 @@ KINDS = {
     "number": "numbers",
     "code": "codes of letters and digits",
     "private number": "telephone-, postal- and identity-like numbers and dates (published as their kind only)",
+    "chinese noun": "Chinese nouns",
     "full name": "full names (published as their kind only)",
     "form": "forms of other words",
     "derived": "verbs and adjectives with a noun",
@@ -179,6 +181,11 @@ def _site(word: str) -> Entry | None:
 def _number(word: str) -> Entry | None:
     number = parse_number(word)
     return None if number is None else Entry(*number)
+
+
+def _chinese(word: str) -> Entry | None:
+    noun = chinese_noun(word)
+    return noun and Entry("chinese noun", word, *noun)
 
 
 def _full_name(word: str) -> Entry | None:
@@ -354,7 +361,7 @@ def _shape(word: str) -> Entry | None:
 
 
 _RULES: tuple[Callable[[str], Entry | None], ...] = (
-    _email, _site, _number, _full_name, _form, _derived, _listed, _rare_surname, _compound,
+    _email, _site, _number, _chinese, _full_name, _form, _derived, _listed, _rare_surname, _compound,
 )  # fmt: skip
 # Those that say something of words of small letters alone.
 _RULES_OF_LETTERS = (_full_name, _derived, _listed, _rare_surname, _compound)
