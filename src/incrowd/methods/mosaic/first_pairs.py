@@ -8,12 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from incrowd.core.ragged import starts_of
-from incrowd.core.types import Ints64
+from incrowd.core.types import Ints32, Ints64
 from incrowd.kernels.jit import kernel
 from incrowd.methods.mosaic.beside import IN_PEOPLE, IN_UNITS, beside_for, count_beside, forget, list_beside
 from incrowd.methods.mosaic.cover import Labels, People
 from incrowd.methods.mosaic.heap import (
-    BEGIN,
     COLUMNS,
     OLDER,
     PAIR,
@@ -22,7 +21,9 @@ from incrowd.methods.mosaic.heap import (
     UNITS,
     YOUNGER,
     Heap,
+    begin_of,
     heap_of,
+    with_begin,
     with_row,
 )
 from incrowd.methods.mosaic.slots import Meetings, meetings_of
@@ -36,7 +37,7 @@ PARTS = 8  # for each thread; they take different times
 class Found(NamedTuple):
     """Pairs as a heap has them, by the younger tile: what is known of each, without where its units begin; and its score."""
 
-    line: Ints64
+    line: Ints32
     entry: Ints64
 
 
@@ -57,7 +58,8 @@ def first_pairs(
         line, entry = _in_one(parts, int(ends[-1]))
         found = line[: ends[-1]]
         begin = starts_of(found[:, UNITS])
-        found[:, BEGIN], entry[: ends[-1], PAIR] = begin[:-1], np.arange(len(found))
+        with_begin(found, begin[:-1])
+        entry[: ends[-1], PAIR] = np.arange(len(found))
         pairs = meetings_of(int(begin[-1]))
         each = np.array_split(found, ends[1:-1])
         list(pool.map(lambda some: _list(some, state, number, pairs), each))
@@ -66,7 +68,7 @@ def first_pairs(
 
 def _in_one(parts: list[Found], number: int) -> Found:
     """Return the pairs of all parts, which are freed, in arrays with room for more: what is not written yet takes no memory."""
-    line, entry = (np.empty((2 * number + 1, width), np.int64) for width in (COLUMNS, 2))
+    line, entry = np.empty((2 * number + 1, COLUMNS), np.int32), np.empty((2 * number + 1, 2), np.int64)
     while parts:
         some = parts.pop()
         line[number - len(some.line) : number] = some.line
@@ -78,10 +80,10 @@ def _in_one(parts: list[Found], number: int) -> Found:
 @kernel
 def _find(
     first: int, stop: int, state: State, labels: Labels, people: People, units: int, power: float
-) -> tuple[Ints64, Ints64]:
+) -> tuple[Ints32, Ints64]:
     """Find the pairs of some tiles with older ones."""
     tiles, lists, held = state.tiles, state.lists.value, state.held
-    line, entry, used = np.empty((1024, COLUMNS), np.int64), np.empty((1024, 2), np.int64), 0
+    line, entry, used = np.empty((1024, COLUMNS), np.int32), np.empty((1024, 2), np.int64), 0
     beside = beside_for(stop)
     for tile in range(first, stop):
         own, kinds = lists[tiles.begin[tile] : tiles.end[tile]], tiles.kinds[tile]
@@ -103,14 +105,14 @@ def _find(
 
 
 @kernel
-def _list(line: Ints64, state: State, number: int, pairs: Meetings) -> None:
+def _list(line: Ints32, state: State, number: int, pairs: Meetings) -> None:
     """Write down the units of some pairs, all those of each younger tile."""
     tiles, lists, beside = state.tiles, state.lists.value, beside_for(number)
     at = 0
     while at < len(line):
         tile, stop = line[at, YOUNGER], at
         while stop < len(line) and line[stop, YOUNGER] == tile:
-            beside.to[line[stop, OLDER]] = line[stop, BEGIN] + 1
+            beside.to[line[stop, OLDER]] = begin_of(line[stop]) + 1
             stop += 1
         list_beside(tile, lists[tiles.begin[tile] : tiles.end[tile]], state.held, beside, pairs)
         for pair in range(at, stop):

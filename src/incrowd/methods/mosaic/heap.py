@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from incrowd.core.types import Ints64
+from incrowd.core.types import Ints32, Ints64
 from incrowd.kernels.jit import helper, kernel
 
 __all__ = [
-    "BEGIN",
     "COLUMNS",
     "OLDER",
     "PAIR",
@@ -19,17 +18,23 @@ __all__ = [
     "UNITS",
     "YOUNGER",
     "Heap",
+    "begin_of",
     "heap_of",
     "pop",
     "push",
     "score_of_first",
     "sink",
+    "with_begin",
     "with_row",
 ]
 
-COLUMNS = 5
-YOUNGER, OLDER, BEGIN, UNITS, SEEN = range(COLUMNS)
+COLUMNS = 6
+YOUNGER, OLDER, UNITS, SEEN, HIGH, LOW = range(COLUMNS)
+HALF = (
+    31  # bits of where a pair's units begin that one column holds: there are more than two billion at times
+)
 SCORE, PAIR = range(2)
+Rows = TypeVar("Rows", Ints32, Ints64)
 CHILDREN = 4  # side by side in one line of the processor's cache
 
 
@@ -39,7 +44,7 @@ class Heap(NamedTuple):
     Parameters
     ----------
     line
-        Younger and older tile of each pair that was ever pushed; where the units begin that held both, and how many; and when.
+        Younger and older tile of each pair that was ever pushed; how many units held both, and when; and where these begin, in two halves.
     pairs
         How many pairs that is.
     entry
@@ -48,14 +53,14 @@ class Heap(NamedTuple):
         How many of them there are.
     """
 
-    line: Ints64
+    line: Ints32
     pairs: int
     entry: Ints64
     size: int
 
 
 @kernel
-def heap_of(line: Ints64, entry: Ints64, size: int) -> Heap:
+def heap_of(line: Ints32, entry: Ints64, size: int) -> Heap:
     """Return a heap of the first `size` pairs, of which the entries have no order yet."""
     heap = Heap(line, size, entry, size)
     for at in range((size - 2) // CHILDREN, -1, -1):
@@ -69,7 +74,8 @@ def push(heap: Heap, score: int, younger: int, older: int, begin: int, units: in
     line, pair = with_row(heap.line, heap.pairs), heap.pairs
     entry, at = with_row(heap.entry, heap.size), heap.size
     line[pair, YOUNGER], line[pair, OLDER] = younger, older
-    line[pair, BEGIN], line[pair, UNITS], line[pair, SEEN] = begin, units, seen
+    line[pair, UNITS], line[pair, SEEN] = units, seen
+    line[pair, HIGH], line[pair, LOW] = begin >> HALF, begin & ((1 << HALF) - 1)
     while at > 0:
         above = (at - 1) // CHILDREN
         if not _comes_first(line, score, pair, entry[above, SCORE], entry[above, PAIR]):
@@ -81,11 +87,22 @@ def push(heap: Heap, score: int, younger: int, older: int, begin: int, units: in
 
 
 @helper
-def with_row(rows: Ints64, used: int) -> Ints64:
+def begin_of(line: Ints32) -> int:
+    """Return where the units of a pair begin."""
+    return int((np.int64(line[HIGH]) << HALF) | np.int64(line[LOW]))
+
+
+def with_begin(lines: Ints32, begin: Ints64) -> None:
+    """Write down where the units of each pair begin."""
+    lines[:, HIGH], lines[:, LOW] = begin >> HALF, begin & ((1 << HALF) - 1)
+
+
+@helper
+def with_row(rows: Rows, used: int) -> Rows:
     """Return rows with room for one more."""
     if used < len(rows):
         return rows
-    larger = np.empty((2 * used + 1, rows.shape[1]), np.int64)
+    larger = np.empty((2 * used + 1, rows.shape[1]), rows.dtype)
     larger[:used] = rows
     return larger
 
@@ -135,7 +152,7 @@ def _sink_from(heap: Heap, at: int, score: int) -> int:
 
 
 @helper
-def _comes_first(line: Ints64, score: int, pair: int, other_score: int, other: int) -> bool:
+def _comes_first(line: Ints32, score: int, pair: int, other_score: int, other: int) -> bool:
     """Tell whether one pair comes before another: by score, then the younger tile, then the older."""
     if score != other_score:
         return score > other_score

@@ -20,13 +20,13 @@ from incrowd.methods.mosaic.beside import (
 from incrowd.methods.mosaic.cover import Cover, Labels, People
 from incrowd.methods.mosaic.first_pairs import first_pairs
 from incrowd.methods.mosaic.heap import (
-    BEGIN,
     OLDER,
     PAIR,
     SEEN,
     UNITS,
     YOUNGER,
     Heap,
+    begin_of,
     pop,
     push,
     score_of_first,
@@ -281,24 +281,25 @@ def _note_rest(tile: int, rest: int, keep: int, sharing: int, tiles: Tiles) -> N
 
 
 @helper
-def _units_in(line: Ints64, pairs: Meetings) -> Ints32:
+def _units_in(line: Ints32, pairs: Meetings) -> Ints32:
     """Return the units that held both tiles of a pair when they were last looked at."""
-    return pairs.unit[line[BEGIN] : line[BEGIN] + line[UNITS]]
+    begin = begin_of(line)
+    return pairs.unit[begin : begin + line[UNITS]]
 
 
 @helper
-def _keep_both(line: Ints64, pairs: Meetings, held: Slots, need: int) -> int:
+def _keep_both(line: Ints32, pairs: Meetings, held: Slots, need: int) -> int:
     """Drop from a pair's list the units that hold both tiles no more; return how many do, or fewer than `need`."""
-    younger, older, to = line[YOUNGER], line[OLDER], line[BEGIN]
-    end, spare = line[BEGIN] + line[UNITS], line[UNITS] - need
-    for at in range(line[BEGIN], end):
+    younger, older, begin = line[YOUNGER], line[OLDER], begin_of(line)
+    to, spare = begin, line[UNITS] - need
+    for at in range(begin, begin + line[UNITS]):
         unit, slot, other_slot = pairs.unit[at], pairs.slot[at], pairs.other_slot[at]
         if holds_at(held, unit, slot, younger) and holds_at(held, unit, other_slot, older):
             pairs.unit[to], pairs.slot[to], pairs.other_slot[to] = unit, slot, other_slot
             to += 1
         elif at - to >= spare:
             return 0
-    line[UNITS] = to - line[BEGIN]
+    line[UNITS] = to - begin
     return int(line[UNITS])
 
 
