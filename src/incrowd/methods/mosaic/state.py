@@ -99,7 +99,9 @@ def _lists(cover: Cover, tiles: Tiles, people: People) -> Pile:
     for tile in range(len(cover.first) - 1):
         tiles.begin[tile] = tiles.end[tile] = at
         at += tiles.units[tile]
-    value = np.empty(at, np.int32)
+    value = np.empty(
+        2 * at, np.int32
+    )  # room for those of tiles to come: what is not written yet takes no memory
     for unit in range(len(cover.start) - 1):
         for i in range(cover.start[unit], cover.start[unit + 1]):
             tile = cover.tile[i]
