@@ -7,7 +7,6 @@ from itertools import pairwise
 import pytest
 
 from cli.helpers import aol_log, call
-from incrowd.taxonomy import read_taxonomy
 
 LEVELS = 1_500
 NAMES = [f"level{number}" for number in range(LEVELS)]
@@ -29,22 +28,8 @@ def chain(tmp_path_factory):
     return directory
 
 
-def test_all_forms_are_the_same_tree_but_for_the_labels_of_paths(chain):
-    rows, paths, others = (read_taxonomy(chain / form) for form in ("arx", "path", "child-parent"))
-    assert rows.labels.to_pylist() == others.labels.to_pylist() == NAMES
-    assert paths.labels[-1].as_py() == "/".join(NAMES)
-    assert all(tree.parent.tolist() == [*range(-1, LEVELS - 1)] for tree in (rows, paths, others))
-
-
-# All methods on the form with the longest labels, and one on each of the other two, which are the same tree.
-@pytest.mark.parametrize(
-    ("method", "form"),
-    [
-        *((method, "path") for method in ("flock", "partition", "clump", "apriori", "ssc")),
-        ("flock", "child-parent"),
-        ("ssc", "arx"),
-    ],
-)
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("method", ["flock", "partition", "clump", "apriori", "ssc"])
 def test_a_chain_of_many_levels_is_anonymized_and_audited(chain, tmp_path, form, method):
     out, private_map = tmp_path / "release", tmp_path / "map"
     items = "concepts" if method == "ssc" else "terms"

@@ -11,8 +11,6 @@ import pytest
 
 from cli.helpers import call, command, only_line, start, visible
 
-# Neither WordNet nor many kernels are loaded: these processes are many, and it is their end that counts.
-ANONYMIZE = ("anonymize", "--method=suppress", "--items=queries")
 # Each script says on stderr when it is where the test wants it, and waits there.
 WHILE_WRITING = """
 import sys, time
@@ -79,19 +77,21 @@ def begun(scratch):
 
 def test_kill_while_writing_leaves_nothing_at_the_final_name_and_the_next_run_cleans_up(log, tmp_path, begun):
     out = tmp_path / "release[1]"  # the name is no pattern
-    process = begun(WHILE_WRITING, *ANONYMIZE, log, "--out", out, "--k", 3)
+    process = begun(WHILE_WRITING, "anonymize", "--method=flock", log, "--out", out, "--k", 3)
     drafts = visible(tmp_path) - {"log.tsv"}
     assert len(drafts) == 1
     process.kill()
     process.communicate()
     assert visible(tmp_path) == {"log.tsv"} | drafts
     assert not out.exists()
-    assert call(*ANONYMIZE, log, "--out", out, "--k", 3).code == 0
+    assert call("anonymize", "--method=flock", log, "--out", out, "--k", 3).code == 0
     assert visible(tmp_path) == {"log.tsv", out.name}
 
 
 def test_what_is_being_written_is_for_its_owner_alone(log, tmp_path, begun):
-    process = begun(WHILE_WRITING, *ANONYMIZE, log, "--out", tmp_path / "release", "--k", 3)
+    process = begun(
+        WHILE_WRITING, "anonymize", "--method=flock", log, "--out", tmp_path / "release", "--k", 3
+    )
     process.kill()
     process.communicate()
     (draft,) = visible(tmp_path) - {"log.tsv"}
@@ -103,7 +103,8 @@ def test_kill_leaves_nothing_private_that_the_next_run_would_not_remove(
     log, tmp_path, begun, scratch, script
 ):
     job = (
-        *ANONYMIZE,
+        "anonymize",
+        "--method=flock",
         log,
         "--out",
         tmp_path / "release",
@@ -123,11 +124,14 @@ def test_kill_leaves_nothing_private_that_the_next_run_would_not_remove(
 
 
 def test_the_temporary_files_of_a_run_that_still_goes_on_are_left_alone(log, tmp_path, begun, scratch):
-    process = begun(WHILE_READING, *ANONYMIZE, log, "--out", tmp_path / "release", "--k", 3)
+    process = begun(
+        WHILE_READING, "anonymize", "--method=flock", log, "--out", tmp_path / "release", "--k", 3
+    )
     try:
         before = visible(scratch)
         ran = command(
-            *ANONYMIZE,
+            "anonymize",
+            "--method=flock",
             log,
             "--out",
             tmp_path / "other",
@@ -144,7 +148,7 @@ def test_the_temporary_files_of_a_run_that_still_goes_on_are_left_alone(log, tmp
 
 def test_kill_between_the_moves_of_map_and_release_is_undone(log, tmp_path, begun):
     out, private_map = tmp_path / "release", tmp_path / "map"
-    job = (*ANONYMIZE, log, "--out", out, "--private-map", private_map)
+    job = ("anonymize", "--method=flock", log, "--out", out, "--private-map", private_map)
     assert call(*job, "--k", 3).code == 0
     before = {path: path.stat().st_ino for path in (private_map, *out.iterdir())}
     process = begun(WHILE_MOVING, *job, "--k", 4, "--force")
@@ -161,20 +165,20 @@ def test_kill_between_the_moves_of_map_and_release_is_undone(log, tmp_path, begu
 
 def test_kill_while_replacing_keeps_the_old_release(log, release, tmp_path, begun):
     before = {path.name: path.read_bytes() for path in release.iterdir()}
-    process = begun(WHILE_WRITING, *ANONYMIZE, log, "--out", release, "--k", 4, "--force")
+    process = begun(WHILE_WRITING, "anonymize", "--method=flock", log, "--out", release, "--k", 4, "--force")
     process.kill()
     process.communicate()
     assert {path.name: path.read_bytes() for path in release.iterdir()} == before
-    assert call(*ANONYMIZE, log, "--out", release, "--k", 4, "--force").code == 0
+    assert call("anonymize", "--method=flock", log, "--out", release, "--k", 4, "--force").code == 0
     assert visible(tmp_path) == {"log.tsv", "release"}
 
 
 def test_a_draft_of_a_run_that_still_goes_on_is_left_alone(log, tmp_path, begun):
     out = tmp_path / "release"
-    process = begun(WHILE_WRITING, *ANONYMIZE, log, "--out", out, "--k", 3)
+    process = begun(WHILE_WRITING, "anonymize", "--method=flock", log, "--out", out, "--k", 3)
     try:
         (draft,) = visible(tmp_path) - {"log.tsv"}
-        assert call(*ANONYMIZE, log, "--out", out, "--k", 3).code == 0
+        assert call("anonymize", "--method=flock", log, "--out", out, "--k", 3).code == 0
         assert visible(tmp_path) == {"log.tsv", "release", draft}
     finally:
         process.kill()
@@ -184,7 +188,7 @@ def test_a_draft_of_a_run_that_still_goes_on_is_left_alone(log, tmp_path, begun)
 @pytest.mark.parametrize("script", [WHILE_WRITING, WHILE_READING], ids=["writing", "reading"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda one: one.name)
 def test_a_signal_ends_with_one_line_and_leaves_nothing(log, tmp_path, begun, scratch, *, script, number):
-    process = begun(script, *ANONYMIZE, log, "--out", tmp_path / "release", "--k", 3)
+    process = begun(script, "anonymize", "--method=flock", log, "--out", tmp_path / "release", "--k", 3)
     process.send_signal(number)
     printed, said = process.communicate(timeout=60)
     assert process.returncode == 128 + number
@@ -197,7 +201,7 @@ def test_a_signal_ends_with_one_line_and_leaves_nothing(log, tmp_path, begun, sc
 
 def test_what_nohup_started_goes_on_when_the_terminal_goes(log, tmp_path, begun):
     waits = WHILE_WRITING.replace("time.sleep(100)", "sys.stdin.readline()\n    raise SystemExit(7)")
-    job = (*ANONYMIZE, log, "--out", tmp_path / "release", "--k", 3)
+    job = ("anonymize", "--method=flock", log, "--out", tmp_path / "release", "--k", 3)
     process = begun(waits, *job, at_hangup="IGN", stdin=subprocess.PIPE)
     process.send_signal(signal.SIGHUP)
     process.communicate("go on\n", timeout=60)

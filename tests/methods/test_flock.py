@@ -188,9 +188,9 @@ def test_a_tree_of_one_leaf():
 
 @pytest.fixture(scope="module")
 def searches(tmp_path_factory) -> Attached:
-    """The nouns of 1,500 made-up people, over WordNet."""
+    """The nouns of 3,000 made-up people, over WordNet."""
     path = tmp_path_factory.mktemp("flock") / "log.tsv"
-    write_log(path, users=1_500, seed=2, people="all")
+    write_log(path, users=3_000, seed=2, people="all")
     rows = ic.read_log(path).transactions()
     return attach(rows, ic.wordnet(rows))
 
@@ -220,8 +220,8 @@ def test_the_seed_has_no_effect(searches):
 def test_threads_have_no_effect(searches, monkeypatch, specificity):
     """One, two and eight threads give the same bytes, with blocks enough for all of them."""
     module = import_module("incrowd.methods.flock.method")
-    monkeypatch.setattr(module, "BLOCK", 100)
-    monkeypatch.setattr(module, "NEIGHBOURHOOD", 100)
+    monkeypatch.setattr(module, "BLOCK", 200)
+    monkeypatch.setattr(module, "NEIGHBOURHOOD", 200)
     found = []
     for threads in (1, 8):
         monkeypatch.setattr(os, "cpu_count", lambda threads=threads: threads)

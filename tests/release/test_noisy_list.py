@@ -53,7 +53,7 @@ def runs(tmp_path_factory):
     for name, more in NEIGHBOURS.items():
         where = tmp_path_factory.mktemp("runs")
         source = log(where / "log.tsv", more=more)
-        for number in range(2):
+        for number in range(3):
             ran = call("anonymize", source, "--out", where / f"release{number}", *OPTIONS)
             assert ran.code == 0, ran.err
             made[name, number] = (where / f"release{number}", ran)
