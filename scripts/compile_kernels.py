@@ -30,7 +30,10 @@ LONGEST = (
     "apriori",
     "clump",
     "navarro",
+    "plain",
 )
+# Where k counts people, of whom one may have several records, classes are merged, which takes kernels of its own.
+UNITS = (None, "session:30m")
 
 # What an executor of Spark's compiles, in a process that keeps it where executors do.
 FOR_EXECUTORS = """
@@ -54,9 +57,10 @@ def compile_for(method: str) -> None:
         load_attacks()
         return
     settings = parse_methods(method)
-    job = check_input(Options(IN_MEMORY, IN_MEMORY), settings)
-    if not kernels_are_compiled(job):
-        load_kernels(job)
+    for unit in UNITS:
+        job = check_input(Options(IN_MEMORY, IN_MEMORY, unit=unit), settings)
+        if not kernels_are_compiled(job):
+            load_kernels(job)
 
 
 def compile_for_executors() -> None:

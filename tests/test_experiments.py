@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import incrowd as ic
-from benchmark_scripts import BENCHMARKS, run_script, write_baskets
+from benchmark_scripts import BENCHMARKS, run_as_process, run_script, write_baskets
 
 SETS = ("BMS-WebView-1", "BMS-WebView-2")
 ROWS = 400
@@ -168,7 +168,7 @@ def test_the_same_numbers_give_the_same_bytes(monkeypatch, tmp_path):
 
 
 def test_without_the_data_it_says_what_to_set(tmp_path):
-    done = run_script("reproduce_partition", "--quick", "--out", tmp_path / "out", data=tmp_path)
+    done = run_as_process("reproduce_partition", "--quick", "--out", tmp_path / "out", data=tmp_path)
     assert done.returncode == 1
     assert done.stderr.strip().endswith("set INCROWD_DATA to the directory of the public data sets")
     assert len(done.stderr.splitlines()) == 1

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from incrowd.jobs import data
+from incrowd.jobs.settings import parse_methods
+from incrowd.jobs.spec import IN_MEMORY, Options, check_input
 from incrowd.logs.synth.generate import write_log
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -43,3 +46,10 @@ def test_a_job_compiles_nothing_after_its_kernels_are_loaded(method, tmp_path):
     known, *later = printed.split()
     assert int(known) > 10  # the search does find kernels
     assert later == []
+
+
+def test_kernels_are_loaded_once_in_a_process(monkeypatch):
+    job = check_input(Options(IN_MEMORY, IN_MEMORY), parse_methods("suppress"))
+    data.load_kernels(job)
+    monkeypatch.setattr(data, "make_release", None)  # whoever calls it fails
+    data.load_kernels(job)

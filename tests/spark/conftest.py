@@ -19,6 +19,10 @@ SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.files.openCostInBytes": "1k",
+    # Half the files, and with them half the programs that change their rights: no checksum beside each, no mark of success.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "spark.sql.ui.explainMode": "simple",  # nobody reads how a query is planned
 }
 # For one Java with many jobs: it compiles early, has room for what it compiled, which it would else compile again and again,
 # and for what jobs leave behind.

@@ -141,7 +141,7 @@ def test_spark_submit_runs_the_same_command_and_warns_of_a_release_beside(tmp_pa
     submit = [
         SPARK_CLASS.with_name("spark-submit"),
         "--master",
-        "local[2]",
+        "local[1]",
         job,
         "anonymize",
         log,
@@ -152,7 +152,7 @@ def test_spark_submit_runs_the_same_command_and_warns_of_a_release_beside(tmp_pa
     ]
     (tmp_path / "old").mkdir()
     (tmp_path / "old/manifest.json").write_text('{"format": "incrowd-release/1"}')
-    configure(tmp_path / "cluster", **LITTLE_DATA)
+    configure(tmp_path / "cluster", **LITTLE_DATA, **{"spark.sql.shuffle.partitions": "1"})
     done = subprocess.run(
         [*submit, "--engine", "spark", "--out", tmp_path / "out", "--json"],
         capture_output=True,

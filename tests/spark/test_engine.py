@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -18,6 +19,7 @@ from incrowd.errors import BadInputError, ClaimError
 from incrowd.jobs.audit import audit_release
 from incrowd.jobs.run import run_job
 from incrowd.jobs.spec import Options
+from incrowd.logs.form import InputForm
 from incrowd.logs.synth.generate import write_log
 from incrowd.release.private_map import read_map
 from incrowd.spark import collected as spark_collected
@@ -25,8 +27,10 @@ from incrowd.spark import release as spark_release
 from incrowd.spark import run as spark_run
 from incrowd.spark.people import WithPeople
 from incrowd.spark.reading.lines import read_lines
+from incrowd.spark.reading.read import read
 from incrowd.spark.run import run_spark_job
 from incrowd.spark.session import check_java
+from incrowd.spark.work import Work
 
 SHARD = 80  # smaller than the log of 4,000 lines: its parts are split on Spark
 
@@ -114,11 +118,20 @@ def test_a_log_gives_the_same_release_and_the_same_rejects(log, tmp_path):
         "line longer than 1 MiB": 1,
     }
     assert found["input"]["bad_bytes"] == 1
+    assert has_named_words(found)
+
+
+def has_named_words(found):
+    """Tell whether words that WordNet lacks were named, as they are unless something else is said."""
+    return found["input"]["given_name_words"] > 0 and found["input"]["private_number_words"] > 0
 
 
 @pytest.mark.usefixtures("spark")
-def test_flock_gives_the_same_release_and_the_local_audit_reads_it(few_lines, tmp_path):
-    on_both(few_lines, tmp_path, method="flock", text_forms=("jsonl", "csv", "dat"))
+def test_flock_gives_the_same_release_with_terms_and_the_local_audit_reads_it(tmp_path):
+    write_log(tmp_path / "log.tsv", lines=1_500)
+    options = {"items": "terms", "unlisted": "name", "text_forms": ("jsonl", "csv", "dat")}
+    found, _ = on_both(tmp_path / "log.tsv", tmp_path, method="flock", **options)
+    assert has_named_words(found)
     assert audit(tmp_path / "spark/out").holds
     (tmp_path / "spark/out/records.parquet/more.parquet").write_bytes(b"")
     assert not audit(tmp_path / "spark/out").holds
@@ -140,15 +153,6 @@ def is_confirmed(out, original, private_map):
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_release_that_the_driver_did_not_measure_is_confirmed_too(few_lines, tmp_path, monkeypatch):
-    monkeypatch.setattr(spark_collected, "MOST_ENTRIES", 0)
-    out, private_map = tmp_path / "out", tmp_path / "map"
-    made = run_spark_job(Options(few_lines, out, 2, method="partition", private_map=private_map), Quiet())
-    assert (made.as_dict()["bound"], made.as_dict()["utility"]) == (None, None)
-    assert is_confirmed(out, few_lines, private_map)
-
-
-@pytest.mark.usefixtures("spark")
 def test_concepts_as_items(few_lines, tmp_path):
     found, _ = on_both(few_lines, tmp_path, items="concepts", k=2)
     assert {"listed_words", "unlisted_words"} <= found["input"].keys()
@@ -162,16 +166,6 @@ def test_excite_columns_and_dropped_words_and_sets(tmp_path):
     path = tmp_path / "excite.txt"
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
     on_both(path, tmp_path, unlisted="drop", sets=True, parameters={"publish": "lcg"})
-
-
-@pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("items", ["nouns", "terms"])
-def test_words_that_wordnet_lacks_are_named_as_locally(tmp_path, items):
-    path = tmp_path / "log.tsv"
-    write_log(path, lines=1_500)
-    found, _ = on_both(path, tmp_path, unlisted="name", items=items)
-    assert found["input"]["given_name_words"] > 0
-    assert found["input"]["private_number_words"] > 0
 
 
 @pytest.mark.usefixtures("spark")
@@ -231,13 +225,6 @@ def test_sessions_give_the_same_release_and_k_counts_people(sessions, tmp_path):
 
 
 @pytest.mark.usefixtures("spark")
-def test_of_single_queries_k_counts_people_too(sessions, tmp_path):
-    found, _ = on_both(sessions, tmp_path, k=3, unit="query", items="terms", taxonomy="balanced:2")
-    assert (found["claim"]["unit"], found["claim"]["distinct"]) == ("query", "people")
-    assert 3 <= found["people_min"] < found["k_min"]
-
-
-@pytest.mark.usefixtures("spark")
 def test_classes_of_k_sessions_of_fewer_people_are_not_published(sessions, tmp_path, monkeypatch):
     monkeypatch.setattr(
         spark_run, "with_people_on_spark", lambda made, *_, **__: WithPeople(made.drop("place"))
@@ -277,25 +264,32 @@ def test_text_in_another_encoding_is_refused_with_likely_ones(tmp_path):
     assert not out.exists()
 
 
-@pytest.mark.usefixtures("spark")
-def test_a_quoted_record_may_go_on_over_lines_and_blocks(tmp_path):
+def test_a_quoted_record_may_go_on_over_lines_and_blocks(spark, tmp_path):
     path = tmp_path / "quoted.csv"
-    said = (f'car {"dog" if i % 3 else "cat"}\nand ""house"" {i % 4}' for i in range(5_000))
-    rows = ["user,query", *(f'u{i % 50},"{one}"' for i, one in enumerate(said))]
-    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    said = [(f"u{i % 50}", f'car {"dog" if i % 3 else "cat"}\nand "house" {i % 4}') for i in range(5_000)]
+    quoted = (f'{user},"{query.replace(chr(34), chr(34) * 2)}"' for user, query in said)
+    path.write_text("\n".join(["user,query", *quoted]) + "\n", encoding="utf-8")
     assert path.stat().st_size > BLOCK
-    on_both(path, tmp_path, items="terms", taxonomy="balanced:3")
+    reading = read(Work(spark, tmp_path / "work"), [str(path)], InputForm(), keep_rejected=False)
+    assert Counter((row["user"], row["query"]) for row in reading.good.collect()) == Counter(said)
+    assert reading.rejected == {}
 
 
-def test_files_are_read_as_one_log_and_rejects_name_their_file(spark, log, tmp_path):
+def test_files_are_one_log_whose_rejects_name_their_file_also_where_the_driver_measures_nothing(
+    spark, log, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(spark_collected, "MOST_ENTRIES", 0)
     (tmp_path / "parts").mkdir()
     lines = log.read_bytes().splitlines(keepends=True)
     (tmp_path / "parts/a.tsv").write_bytes(b"".join(lines[:2000]))
     (tmp_path / "parts/b.tsv").write_bytes(lines[0] + b"".join(lines[2000:]))
     whole = run_job(Options(log, tmp_path / "whole", 4, method="partition"), Quiet())
-    job = Options(tmp_path / "parts/*.tsv", tmp_path / "out", 4, method="partition")
+    out, private_map = tmp_path / "out", tmp_path / "map"
+    job = Options(tmp_path / "parts/*.tsv", out, 4, method="partition", private_map=private_map)
     found = run_spark_job(job, Quiet()).as_dict()
-    assert records(tmp_path / "out").equals(records(tmp_path / "whole"))
+    assert (found["bound"], found["utility"]) == (None, None)
+    assert is_confirmed(out, log, private_map)
+    assert records(out).equals(records(tmp_path / "whole"))
     assert found["input"]["lines"] == whole.made.summary["lines"] + 1
     said = [json.loads(line) for line in Path(found["rejected"]["file"]).read_text().splitlines()]
     places = [(Path(one["file"]).name, one["line"]) for one in said]

@@ -96,10 +96,8 @@ def few_days(tmp_path_factory):
 
 
 @pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize(
-    ("unit", "units"), [("query", 240), ("mini-session:2/10m", 180), ("day", 120), ("week", 90)]
-)
-def test_queries_mini_sessions_days_and_weeks(few_days, tmp_path, unit, units):
+@pytest.mark.parametrize(("unit", "units"), [("query", 240), ("day", 120), ("week", 90)])
+def test_queries_days_and_weeks(few_days, tmp_path, unit, units):
     found, _ = on_both(
         few_days, tmp_path, method="mosaic", k=3, unit=unit, items="terms", private_map="map", seed=5
     )
@@ -110,11 +108,14 @@ def test_queries_mini_sessions_days_and_weeks(few_days, tmp_path, unit, units):
 
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("method", ["mosaic", "flock"])
-def test_words_that_are_never_published_and_the_certificate(few_days, tmp_path, method):
+def test_words_that_are_never_published_and_the_certificate_of_mini_sessions(few_days, tmp_path, method):
     never = tmp_path / "never.txt"
     never.write_text("wine\n", encoding="utf-8")
     wanted = {"unit": "mini-session:2/10m", "items": "terms", "never": never, "certificate": True}
-    found, local = on_both(few_days, tmp_path, method=method, k=3, seed=5, **wanted)
+    found, local = on_both(few_days, tmp_path, method=method, k=3, seed=5, private_map="map", **wanted)
+    assert (found["claim"]["unit"], found["records_in"]) == ("mini-session", 180)
+    assert found["groups"] > 1
+    assert (tmp_path / "spark/map").read_bytes() == (tmp_path / "local/map").read_bytes()
     assert found["input"]["never_occurrences"] == local["input"]["never_occurrences"] > 0
     # The days on which all are active, and not those of one.
     assert found["parameters"]["first_day"] == "2006-03-04"

@@ -7,11 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from test_engine import on_both, records
+from test_engine import on_both
 
 from helpers import Quiet
 from incrowd.errors import BadInputError
-from incrowd.jobs.run import run_job
 from incrowd.jobs.spec import Options
 from incrowd.spark.run import run_spark_job
 
@@ -38,30 +37,17 @@ COLUMNS = {"columns": "user=the `user`,query=words,time=when.asked,url=a page"}
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_parquet_file_gives_the_same_release_and_the_same_rejects(tmp_path):
-    path = tmp_path / "log.parquet"
-    pq.write_table(rows(), path, row_group_size=64)
-    found, _ = on_both(path, tmp_path, **COLUMNS)
+def test_parquet_files_give_the_same_release_and_the_same_rejects(tmp_path):
+    (tmp_path / "log").mkdir()
+    for number in range(4):
+        part = rows().slice(100 * number, 100)
+        pq.write_table(part, tmp_path / f"log/part-{number}.parquet", row_group_size=64)
+    found, _ = on_both(tmp_path / "log", tmp_path, **COLUMNS)
     assert found["rejected"]["by_reason"] == {"no user": 1, "unparsable time": 1}
     assert found["input"]["lines"] == 400
     assert found["use"]["clicks_recall"] == 0
-
-
-@pytest.mark.usefixtures("spark")
-def test_a_directory_of_parts_is_one_log(tmp_path):
-    whole, parts, local = (tmp_path / name for name in ("whole.parquet", "parts", "local"))
-    parts.mkdir()
-    local.mkdir()
-    pq.write_table(rows(), whole)
-    for number in range(4):
-        pq.write_table(rows().slice(100 * number, 100), parts / f"part-{number}")
-    run_job(Options(whole, local / "out", 4, method="partition", **COLUMNS), Quiet())
-    run_spark_job(
-        Options(parts, tmp_path / "out", 4, method="partition", **COLUMNS), Quiet(), source=str(parts)
-    )
-    assert records(tmp_path / "out").equals(records(local / "out"))
-    rejects = (tmp_path / "rejects.jsonl").read_text(encoding="utf-8").splitlines()
-    assert any('part-0", "line": 51, "reason": "unparsable time"' in line for line in rejects)
+    rejects = (tmp_path / "spark/rejects.jsonl").read_text(encoding="utf-8").splitlines()
+    assert any('part-0.parquet", "line": 51, "reason": "unparsable time"' in line for line in rejects)
 
 
 @pytest.mark.usefixtures("spark")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from incrowd.attacks import linkability
 from incrowd.attacks.attacked import Attacked, Setting, attacked_raw
 from incrowd.attacks.people import Lists
@@ -24,8 +26,9 @@ def attacks_are_compiled() -> bool:
     return is_compiled(NAME)
 
 
+@cache
 def load_attacks() -> None:
-    """Attack a tiny input, as raw data and as a release of it."""
+    """Attack a tiny input, as raw data and as a release of it, once in a process."""
     rows = Transactions.from_rows(TINY)
     subject = subject_without_times(Attached(rows, balanced(rows, 2), 0, 0))
     plan = Plan(Setting(2, 4))

@@ -55,6 +55,8 @@ TINY_RARE = [["1"], ["2"], ["1", "3"]]  # rows that are like no other are groupe
 TINY_LABELS = ["all", "pair", "1", "2", "3"]
 TINY_PAST = Past([["1", "somebody"], ["2", "3"]], published=2, k=2)
 TINY_PARENTS = np.array([-1, 0, 1, 1, 0], dtype=np.int32)
+_LOADED: set[tuple[str, bool]] = set()
+"""What this process has loaded: the names of kernels, and whether for a release that follows others."""
 
 
 def open_log(job: Job, listener: ProgressListener) -> Log:
@@ -286,7 +288,10 @@ def kernels_are_compiled(job: Job) -> bool:
 
 
 def load_kernels(job: Job) -> None:
-    """Run the method on a tiny input, so that compiling or loading its kernels is not counted as its time."""
+    """Run the method on a tiny input, once in a process, so that compiling or loading its kernels is not counted as its time."""
+    wanted = (_kernels_of(job), job.past is not None)
+    if wanted in _LOADED:
+        return
     tiny = [["1", "2"], ["1", "2"], ["2", "2", "3"], ["3"]] * TINY_TIMES + TINY_RARE
     people = [str(row // 2) for row in range(len(tiny))] if job.counts_people else None
     rows = Transactions.from_rows(tiny, people=people)
@@ -307,3 +312,4 @@ def load_kernels(job: Job) -> None:
     # Patterns are matched only where two items want the same one: here, two nodes want the root.
     measure_patterns([Pattern((1, 2), 1)], [Pattern((0,), 1)], tree, root_distance=tree.root_distance)
     note_compiled(_kernels_of(job))
+    _LOADED.add(wanted)
