@@ -65,11 +65,12 @@ def peers(python: str, file: Path, people: Counter[str], runs: int) -> None:
 
 def ours(data: ic.Transactions, people: Counter[str], runs: int) -> None:
     """Print what dp finds, with and without counts."""
-    sets, words = entries_of(data, "items").sets, data.vocabulary.to_pylist()
+    words = data.vocabulary.to_pylist()
     for counts in (0.0, 0.25):
         for rounds in (1, 3):
             spending = spend(d=D, eps=EPS, delta=DELTA, rounds=rounds, counts=counts)
-            found = [{words[item] for item in find_items(sets, spending).tolist()} for _ in range(runs)]
+            drawn = (entries_of(data, "items", d=D).people for _ in range(runs))
+            found = [{words[item] for item in find_items(people, spending).tolist()} for people in drawn]
             said = f", and counts to within {spending.error_bar}" if counts else ", items alone"
             _row(f"dp, rounds = {rounds}{said}", found, people)
 
