@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from incrowd.report.compare_charts import Chart, Section, domain_of, lines, names_at_ends, room_on_log
+from incrowd.report.compare_charts import Chart, Section, domain_of, lines
+from incrowd.report.line_names import names_at_ends, room_on_log
 from incrowd.report.vega import Spec
 
 __all__ = ["eps_charts", "eps_section"]
