@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from incrowd.core.classes import Classes
+from incrowd.core.noise import Words, secure_words
 from incrowd.core.ragged import list_ids
 from incrowd.core.spending import Round
 from incrowd.core.types import Ints64
@@ -51,13 +52,13 @@ class SparkPeople:
     def __init__(self, work: Work, sets: DataFrame) -> None:
         self._work, self._sets = work, sets
 
-    def weights(self, found: Ints64, one: Round, d: int) -> Sums:
+    def weights(self, found: Ints64, one: Round, d: int, words: Words = secure_words) -> Sums:
         """Return what people add to items in a round, each to at most d of those that were not found."""
-        return self._summed(lambda sets: sets.weights(found, one, d))
+        return self._summed(lambda sets: sets.weights(found, one, d, words))
 
-    def people(self, found: Ints64, d: int) -> Sums:
+    def people(self, found: Ints64, d: int, words: Words = secure_words) -> Sums:
         """Return how many people have each of the items that were found, of each person at most d of them."""
-        return self._summed(lambda sets: sets.people(found, d))
+        return self._summed(lambda sets: sets.people(found, d, words))
 
     def _summed(self, step: Step) -> Sums:
         """Sum up what people give, each on the executor that has them."""

@@ -22,10 +22,10 @@ __all__ = ["People", "find_items", "noisy_people", "people_of"]
 class People(Protocol):
     """People and what they have, here or on a cluster: what both sum up of them before noise is drawn."""
 
-    def weights(self, found: Ints64, one: Round, d: int) -> Sums:
+    def weights(self, found: Ints64, one: Round, d: int, words: Words = secure_words) -> Sums:
         """Return what people add to items in a round, each to at most d of those that were not found."""
 
-    def people(self, found: Ints64, d: int) -> Sums:
+    def people(self, found: Ints64, d: int, words: Words = secure_words) -> Sums:
         """Return how many people have each of the items that were found, of each person at most d of them."""
 
 
@@ -33,7 +33,7 @@ def find_items(people: People, spending: Spending, words: Words = secure_words) 
     """Return the items that pass in any round, ascending; what was found is taken out of people's sets before the next round."""
     found = np.empty(0, np.int64)
     for one in spending.rounds:
-        sums = people.weights(found, one, spending.d)
+        sums = people.weights(found, one, spending.d, words)
         noisy = sums.sum + discrete_gaussian(len(sums.sum), words)
         found = np.sort(np.concatenate((found, sums.item[noisy >= one.threshold])))
     return found
@@ -44,7 +44,7 @@ def noisy_people(people: People, found: Ints64, spending: Spending, words: Words
 
     Of a person who has more than d of them, d count.
     """
-    counted = people_of(people.people(found, spending.d), found)
+    counted = people_of(people.people(found, spending.d, words), found)
     noisy = counted * spending.unit + discrete_gaussian(len(found), words)
     rounded: Ints64 = (2 * noisy + spending.unit) // (2 * spending.unit)
     return np.maximum(rounded, 1)

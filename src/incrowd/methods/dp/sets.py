@@ -30,36 +30,38 @@ class Sums(NamedTuple):
 class Sets(NamedTuple):
     """What people have: person p the numbers ``item[start[p]:start[p + 1]]``, distinct, in an order of chance.
 
-    The order is drawn once. It depends on nothing but chance, so a person who gives the first d of what is left in each step chooses by
-    the own set, what was published, and chance alone.
+    The order is drawn once, and in each step a person begins at a place of chance: who gives d of what is left chooses by the own set, what was
+    published, and chance alone.
     """
 
     start: Ints64
     item: Ints64
 
-    def weights(self, found: Ints64, one: Round, d: int) -> Sums:
+    def weights(self, found: Ints64, one: Round, d: int, words: Words = secure_words) -> Sums:
         """Return what people add to items in a round, each to at most d of those that were not found."""
         by_length = np.array([0, *map(one.weight, range(1, d + 1))], dtype=np.int64)
         parts = []
         for part in self.parts():
-            kept = part.first(d, ~among(found, part.item))
+            kept = part.some(d, ~among(found, part.item), words)
             lengths = np.diff(kept.start)
             parts.append(added_up(kept.item, np.repeat(by_length[lengths], lengths)))
         return _total(parts)
 
-    def people(self, found: Ints64, d: int) -> Sums:
+    def people(self, found: Ints64, d: int, words: Words = secure_words) -> Sums:
         """Return how many people have each of the items that were found, of each person at most d of them."""
         parts = []
         for part in self.parts():
-            kept = part.first(d, among(found, part.item)).item
+            kept = part.some(d, among(found, part.item), words).item
             parts.append(added_up(kept, np.ones(len(kept), dtype=np.int64)))
         return _total(parts)
 
-    def first(self, d: int, wanted: Bools) -> Sets:
-        """Return the first d of each person's items that are wanted."""
+    def some(self, d: int, wanted: Bools, words: Words = secure_words) -> Sets:
+        """Return d of each person's items that are wanted, or all if they are fewer: those from a place of chance on, and then from the first."""
         start, item = filtered_starts(self.start, wanted), self.item[wanted]
-        rank = np.arange(len(item)) - np.repeat(start[:-1], np.diff(start))
-        keep = rank < d
+        length = np.diff(start)
+        begin = words(len(length)) % np.maximum(length, 1).astype(np.uint64)
+        place = np.arange(len(item)) - np.repeat(start[:-1] + begin.astype(np.int64), length)
+        keep = place + np.where(place < 0, np.repeat(length, length), 0) < d
         return Sets(filtered_starts(start, keep), item[keep])
 
     def parts(self) -> Iterator[Sets]:

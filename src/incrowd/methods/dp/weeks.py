@@ -64,7 +64,7 @@ def noisy_weeks(sets: Sets, spending: Spending, words: Words = secure_words) -> 
     """Return the items that were found, ascending, and their noisy counts by week, a row for each item."""
     weeks = spending.weeks
     found = find_items(Sets(sets.start, sets.item // weeks), spending, words)
-    kept = sets.first(spending.d, among(found, sets.item // weeks)).item
+    kept = sets.some(spending.d, among(found, sets.item // weeks), words).item
     counts = np.zeros((len(found), weeks), dtype=np.int64)
     np.add.at(counts, (np.searchsorted(found, kept // weeks), kept % weeks), 1)
     sums = np.zeros_like(counts)
