@@ -14,6 +14,7 @@ import pytest
 
 import incrowd as ic
 from cli.helpers import AOL_HEADER, call, only_line, problems_of
+from incrowd.core import memory
 from incrowd.core.spending import spend
 from incrowd.errors import BadInputError
 from incrowd.methods.dp import method as dp_method
@@ -33,6 +34,9 @@ NEIGHBOURS = {
     "one with a secret": {"zoe": ["leprosy clinic", "zorblax", "red wine", "old rome"]},
     "one with sixty queries": {"zoe": [f"only zoe{n}" for n in range(60)]},
     "one who typed a blank": {"zoe": [" "]},
+    "one whose lines are broken": {
+        "zoe": ["caf\udce9 \U0010ffffweek\x1f2006-W10", "a\x00b\u202e", "\t\t\t\t", "too long " * 150_000]
+    },
 }
 OPTIONS = ("--method", "dp", "--set", "eps=4", "--set", "d=4")
 WEEKS = LISTS["weeks"]
@@ -45,7 +49,7 @@ def log(path, more=()):
         for user, queries in people.items()
         for minute, query in enumerate(queries)
     ]
-    path.write_text(AOL_HEADER + "".join(lines))
+    path.write_bytes((AOL_HEADER + "".join(lines)).encode("utf-8", "surrogateescape"))
     return path
 
 
@@ -326,11 +330,22 @@ def test_clicks_need_a_query_log():
 def test_an_empty_list_is_published_too(tmp_path):
     """To refuse it would tell that nothing is common."""
     source = tmp_path / "log.tsv"
-    source.write_text(AOL_HEADER + "one\talone\t2006-03-01 10:00:00\t\t\n")
-    for name, how in LISTS.items():
-        ran = call("anonymize", source, "--out", tmp_path / name, "--method", "dp", *how)
-        assert ran.code == 0, ran.err
-        assert len(table_of(tmp_path / name)) == 0
+    for query in ("alone", " "):
+        source.write_text(f"{AOL_HEADER}one\t{query}\t2006-03-01 10:00:00\t\t\nbroken\n")
+        for name, how in LISTS.items():
+            out = tmp_path / f"{name}{len(query)}"
+            ran = call("anonymize", source, "--out", out, "--method", "dp", *how)
+            assert ran.code == 0, ran.err
+            assert len(table_of(out)) == 0
+
+
+def test_too_little_memory_is_refused_without_a_number_of_the_data(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "BASE", 10**9)
+    options = ("--out", tmp_path / "release", *OPTIONS, "--memory", "640MB")
+    ran = call("anonymize", log(tmp_path / "log.tsv"), *options)
+    assert ran.code == 2
+    line = "memory of 640MB is too little for this input with method dp: give more (--memory 16GB)"
+    assert only_line(ran.err) == line
 
 
 def test_the_form_is_a_function_of_the_parameters():
