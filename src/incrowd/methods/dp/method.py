@@ -46,7 +46,7 @@ def dp(
     of: Of = "items",
     eps: float = 1.0,
     delta: float = 1e-6,
-    d: int = 10,
+    d: int = 50,
     rounds: int = 3,
     counts: float = 0.25,
     since: str | None = None,
@@ -69,7 +69,7 @@ def dp(
     eps, delta
         The parameters of differential privacy. eps of 1 or less is strong and 10 is weak; delta should be far below one over the number of people.
     d
-        At most so many items of a person count. Choose it without looking at the data.
+        At most so many items of a person count. Choose it without looking at the data: 10 or 20 where people have few, 100 for words of months.
     rounds
         In how many rounds items are found, 1 to 3: what is found makes room for others.
     counts

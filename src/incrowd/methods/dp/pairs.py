@@ -18,7 +18,7 @@ from incrowd.methods.dp.sets import AT_ONCE, Sets, joined, sets_of
 
 __all__ = ["LOOKED_AT", "Rows", "rows_of_people", "sets_of_pairs"]
 
-LOOKED_AT = 20
+LOOKED_AT = 4
 
 
 class Rows(NamedTuple):
