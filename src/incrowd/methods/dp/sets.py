@@ -113,7 +113,7 @@ def _sets_of(person: Ints64, item: Ints64, items: int, d: int, people: int, word
 
 def shuffled(sets: Sets, d: int, words: Words = secure_words) -> Sets:
     """Bring each set of more than d items into an order of chance, drawn for it alone."""
-    made = []
+    made, done = np.empty(len(sets.item), dtype=np.int64), 0
     for start, item in sets.parts():
         person, length = list_ids(start), np.diff(start)
         crowded = np.flatnonzero((length > d)[person])
@@ -121,10 +121,11 @@ def shuffled(sets: Sets, d: int, words: Words = secure_words) -> Sets:
         # Equal chances, one in 2^40, stay in the order of the set itself.
         chance = words(len(crowded)) >> np.uint64(64 - _CHANCE_BITS)
         order = np.argsort((turn << np.uint64(_CHANCE_BITS)) | chance, kind="stable")
-        mixed = item.copy()
+        mixed = made[done : done + len(item)]
+        mixed[:] = item
         mixed[crowded] = item[crowded[order]]
-        made.append(mixed)
-    return Sets(sets.start, np.concatenate([np.empty(0, np.int64), *made]))
+        done += len(item)
+    return Sets(sets.start, made)
 
 
 def joined(parts: Sequence[Sets]) -> Sets:
