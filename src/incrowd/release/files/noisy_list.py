@@ -56,6 +56,11 @@ class ListForm(NamedTuple):
     counted: str
 
     @property
+    def noisy(self) -> str:
+        """What is noisy of it."""
+        return "noise" if self.several.endswith("counts") else "noisy counts"
+
+    @property
     def schema(self) -> pa.Schema:
         """The columns, and the noisy count."""
         return pa.schema([*((name, pa.string()) for name in self.columns), ("count", pa.int64())])
