@@ -92,9 +92,9 @@ def _drawn(rows: Rows, chosen: Ints64, most: int, words: Words) -> tuple[Ints64,
     before = starts_of(lengths * (lengths - 1) // 2)
     ends = np.searchsorted(rows.person, np.arange(rows.people + 1))
     first, number = before[ends[chosen]], before[ends[chosen + 1]] - before[ends[chosen]]
-    word = words(len(chosen) * most).reshape(len(chosen), most)
-    # The remainder favours some by 2^-40 at most; which of the own pairs a person gives is no part of the proof.
-    place = (first[:, None] + (word % number[:, None].astype(np.uint64)).astype(np.int64)).ravel()
+    chance = (words(len(chosen) * most) >> np.uint64(24)) * 2.0**-40
+    # Even but for 2^-40 or so: which of the own pairs a person gives is no part of the proof.
+    place = np.repeat(first, most) + (chance * np.repeat(number, most)).astype(np.int64)
     row = np.searchsorted(before, place, side="right") - 1
     rank = place - before[row]
     # Pairs (i, j), i < j, in the order of j: the first of j is number j (j - 1) / 2.
