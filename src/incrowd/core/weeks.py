@@ -14,7 +14,17 @@ def week_names(since: str, weeks: int) -> list[str]:
     --------
     >>> week_names("2006-03-01", 2)
     ['2006-W09', '2006-W10']
+
+    Raises
+    ------
+    ValueError
+        It is no day, a day in another spelling, or some week is in no calendar.
     """
     first = date.fromisoformat(since)
-    days = (first + timedelta(weeks=number) for number in range(weeks))
+    if first.isoformat() != since:
+        raise ValueError(since)
+    try:
+        days = [first + timedelta(weeks=number) for number in range(weeks)]
+    except OverflowError:
+        raise ValueError(since) from None
     return ["{:04}-W{:02}".format(*day.isocalendar()[:2]) for day in days]
