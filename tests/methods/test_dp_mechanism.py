@@ -84,6 +84,12 @@ def test_the_order_is_chance_alone_and_short_sets_keep_theirs():
     assert len(drawn) == 24
 
 
+def test_people_begin_at_another_place_in_each_step():
+    sets = have([list(range(40))] * 50)
+    chosen = [sets.some(3, sets.item >= 0).item.tolist() for _ in range(2)]
+    assert chosen[0] != chosen[1]
+
+
 def test_repeats_count_once():
     sets = sets_of(np.array([1, 0, 1, 1]), np.array([2, 0, 2, 1]), 3, d=2)
     assert sets.start.tolist() == [0, 1, 3]
@@ -121,6 +127,16 @@ def test_what_is_among_what_was_found(monkeypatch, small):
 
 def test_sums_are_by_item():
     assert [each.tolist() for each in added_up(np.array([3, 1, 3]), np.array([5, 1, 2]))] == [[1, 3], [1, 7]]
+
+
+def test_the_last_pair_of_a_long_row_is_in_it():
+    """Of a row of 300,000 items the last pair is number 44,999,849,999: what the words say is where it is."""
+    rows = Rows(np.array([0, 300_000]), np.arange(300_000, dtype=np.int32), np.array([0]), 1)
+    for word, pair in ((2**64 - 1, (299_998, 299_999)), (0, (0, 1))):
+        sets = sets_of_pairs(rows, 300_000, 1, lambda count, word=word: np.full(count, word, np.uint64))
+        first, second = divmod(int(sets.item[0]), 300_000)
+        assert second == pair[1]
+        assert abs(first - pair[0]) <= 1
 
 
 def rows_of(people: list[list[list[int]]]) -> Rows:

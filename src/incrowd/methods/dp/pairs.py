@@ -97,8 +97,6 @@ def _drawn(rows: Rows, chosen: Ints64, most: int, words: Words) -> tuple[Ints64,
     place = np.repeat(first, most) + (chance * np.repeat(number, most)).astype(np.int64)
     row = np.searchsorted(before, place, side="right") - 1
     rank = place - before[row]
-    # Pairs (i, j), i < j, in the order of j: the first of j is number j (j - 1) / 2.
+    # Pairs (i, j), i < j, in the order of j: the first of j is number j (j - 1) / 2. Roots of squares are exact, and far enough from others.
     j = ((1 + np.sqrt(1 + 8 * rank.astype(np.float64))) // 2).astype(np.int64)
-    j -= j * (j - 1) // 2 > rank
-    j += j * (j + 1) // 2 <= rank
     return row, rows.start[row] + rank - j * (j - 1) // 2, rows.start[row] + j
