@@ -172,11 +172,10 @@ def fragments() -> st.SearchStrategy[list[str]]:
 
 
 def variants_of(method: Method) -> list[dict[str, Any]]:
-    """Return settings of a method's own parameters that together use every named choice at least once."""
+    """Return settings of a method's own parameters that together use every named choice at least once; but counts by week take a log."""
     hints = get_type_hints(method.run)
-    choices = {
-        name: get_args(hints[name]) for name in method.parameters if get_origin(hints[name]) is Literal
-    }
+    named = [name for name in method.parameters if get_origin(hints[name]) is Literal]
+    choices = {name: [value for value in get_args(hints[name]) if value != "weeks"] for name in named}
     most = max((len(values) for values in choices.values()), default=1)
     return [{name: values[min(i, len(values) - 1)] for name, values in choices.items()} for i in range(most)]
 

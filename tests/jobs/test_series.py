@@ -271,10 +271,14 @@ def test_baskets_are_recognised_by_the_long_ones(tmp_path, publish):
     assert "shares 1 long baskets" in line
 
 
-def test_noise_is_drawn_anew_so_the_same_list_is_no_repetition(tmp_path, publish, week):
-    how = ("--method", "korolova")
-    assert publish(week, "one", how=how).code == 0
-    assert "overlaps 'one'" in refused(publish(week, "two", how=how), tmp_path, "two")
+@pytest.mark.parametrize("method", ["korolova", "dp"])
+def test_lists_are_no_series(tmp_path, publish, week, method):
+    """Whether they overlap is told by the data, and noise needs no series."""
+    line = refused(publish(week, "one", how=("--method", method)), tmp_path, "one")
+    assert (
+        f"--series looks for overlaps in the data, which method {method} must not tell: use --budget FILE"
+        in line
+    )
 
 
 def test_without_a_series_the_owner_is_told(tmp_path, week):

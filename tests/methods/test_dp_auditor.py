@@ -21,7 +21,8 @@ from scipy import stats
 from incrowd.core import gaussian
 from incrowd.core.spending import Spending, spend
 from incrowd.methods.dp import mechanism
-from incrowd.methods.dp.mechanism import find_items, noisy_people, sets_of
+from incrowd.methods.dp.mechanism import find_items, noisy_people
+from incrowd.methods.dp.sets import sets_of
 
 FALSE_ALARM = 1e-6
 EPS, DELTA = 1.0, 0.009

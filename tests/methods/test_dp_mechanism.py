@@ -10,7 +10,11 @@ from scipy import stats
 
 from incrowd.core.gaussian import SIGMA, gaussian_delta
 from incrowd.core.spending import PROPORTIONS, spend
-from incrowd.methods.dp.mechanism import Sets, bounded, find_items, noisy_people, sets_of
+from incrowd.methods.dp import pairs as of_pairs
+from incrowd.methods.dp import sets as of_sets
+from incrowd.methods.dp.mechanism import find_items, noisy_people
+from incrowd.methods.dp.pairs import LOOKED_AT, Rows, sets_of_pairs
+from incrowd.methods.dp.sets import Sets, added_up, among, sets_of
 
 FALSE_ALARM = 1e-6
 CLEAR = {"eps": 20.0, "delta": 0.009}  # little noise
@@ -65,17 +69,114 @@ def test_items_of_one_person_pass_with_half_of_delta_at_most(rounds, d):
 def test_a_person_keeps_d_items_of_their_own_evenly_chosen():
     people, d = 20_000, 2
     sets = have([[0, 1, 2, 3, 4], [5], [0, 5]] + [[0, 1, 2, 3, 4]] * people)
-    kept = bounded(sets, d)
-    assert np.diff(kept.start).tolist() == [2, 1, 2] + [2] * people
-    assert kept.item[2:5].tolist() == [5, 0, 5]
-    seen = np.bincount(kept.item, minlength=6)[:5]
-    assert stats.chisquare(seen - np.array([1, 0, 0, 0, 0])).pvalue > FALSE_ALARM
+    for wanted, left in ((sets.item >= 0, 5), (sets.item != 0, 4)):
+        kept = sets.some(d, wanted)
+        assert np.diff(kept.start).tolist() == [2, 1, 1 + (left == 5)] + [2] * people
+        seen = np.bincount(kept.item[kept.start[3] :], minlength=5)[5 - left :]
+        assert stats.chisquare(seen).pvalue > FALSE_ALARM
+
+
+def test_the_order_is_chance_alone_and_short_sets_keep_theirs():
+    sets = sets_of(np.repeat([0, 1], [6, 3]), np.array([0, 1, 2, 3, 4, 5, 0, 1, 2]), 6, d=3)
+    assert sorted(sets.item[:6].tolist()) == [0, 1, 2, 3, 4, 5]
+    assert sets.item[6:].tolist() == [0, 1, 2]
+    drawn = {tuple(sets_of(np.zeros(4, int), np.arange(4), 4).item.tolist()) for _ in range(400)}
+    assert len(drawn) == 24
+
+
+def test_people_begin_at_another_place_in_each_step():
+    sets = have([list(range(40))] * 50)
+    chosen = [sets.some(3, sets.item >= 0).item.tolist() for _ in range(2)]
+    assert chosen[0] != chosen[1]
 
 
 def test_repeats_count_once():
-    sets = sets_of(np.array([1, 0, 1, 1]), np.array([2, 0, 2, 1]), 3)
+    sets = sets_of(np.array([1, 0, 1, 1]), np.array([2, 0, 2, 1]), 3, d=2)
     assert sets.start.tolist() == [0, 1, 3]
     assert sets.item.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("largest", [2**62, 40])
+def test_some_people_at_a_time_are_all_people(monkeypatch, largest):
+    """Whatever fits at once, by entries or by the numbers that products have, sets and sums are the same."""
+    dice = np.random.default_rng(3)
+    person, item = dice.integers(0, 30, 500), dice.integers(0, 20, 500)
+    whole = sets_of(person, item, 20, d=20, people=33)
+    monkeypatch.setattr(of_sets, "AT_ONCE", 7)
+    monkeypatch.setattr(of_sets, "LARGEST", largest)
+    parts = sets_of(person, item, 20, d=20, people=33)
+    assert parts.start.tolist() == whole.start.tolist()
+    assert parts.item.tolist() == whole.item.tolist()
+    one, found = spent(d=20).rounds[0], np.array([2, 5])
+    summed = parts.weights(found, one, 20)
+    monkeypatch.undo()
+    assert [one.tolist() for one in summed] == [one.tolist() for one in whole.weights(found, one, 20)]
+    expected = {
+        number: len({p for p, i in zip(person.tolist(), item.tolist(), strict=True) if i == number})
+        for number in (2, 5)
+    }
+    assert dict(zip(*(each.tolist() for each in parts.people(found, 20)), strict=True)) == expected
+
+
+@pytest.mark.parametrize("small", [1 << 26, 0])
+def test_what_is_among_what_was_found(monkeypatch, small):
+    monkeypatch.setattr(of_sets, "_SMALL", small)
+    assert among(np.array([2, 5]), np.array([5, 0, 2, 9])).tolist() == [True, False, True, False]
+    assert among(np.array([], np.int64), np.array([5])).tolist() == [False]
+
+
+def test_sums_are_by_item():
+    assert [each.tolist() for each in added_up(np.array([3, 1, 3]), np.array([5, 1, 2]))] == [[1, 3], [1, 7]]
+
+
+def test_the_last_pair_of_a_long_row_is_in_it():
+    """Of a row of 300,000 items the last pair is number 44,999,849,999: what the words say is where it is."""
+    rows = Rows(np.array([0, 300_000]), np.arange(300_000, dtype=np.int32), np.array([0]), 1)
+    for word, pair in ((2**64 - 1, (299_998, 299_999)), (0, (0, 1))):
+        sets = sets_of_pairs(rows, 300_000, 1, lambda count, word=word: np.full(count, word, np.uint64))
+        first, second = divmod(int(sets.item[0]), 300_000)
+        assert second == pair[1]
+        assert abs(first - pair[0]) <= 1
+
+
+def rows_of(people: list[list[list[int]]]) -> Rows:
+    """Return rows of people, given their items."""
+    person = np.repeat(np.arange(len(people)), [len(rows) for rows in people])
+    start = np.cumsum([0, *(len(row) for rows in people for row in rows)])
+    item = np.array([item for rows in people for row in rows for item in row], dtype=np.int32)
+    return Rows(start, item, person, len(people))
+
+
+@pytest.mark.parametrize("at_once", [1 << 21, 3])
+def test_pairs_are_of_one_row_and_each_person_has_each_once(monkeypatch, at_once):
+    monkeypatch.setattr(of_pairs, "AT_ONCE", at_once)
+    rows = rows_of([[[0, 1], [1, 2], [0, 1]], [], [[3]], [[0, 2, 9]]])
+    sets = sets_of_pairs(rows, 10, d=9)
+    assert sets.start.tolist() == [0, 2, 2, 2, 5]
+    assert sets.item.tolist() == [1, 12, 2, 9, 29]
+
+
+def test_of_a_person_with_many_pairs_some_are_drawn_evenly():
+    """300 people have 1 + 45 + 190 pairs each, of which 20 are drawn for d = 5: all of them come up equally often."""
+    row, long = list(range(10)), list(range(20, 40))
+    rows = rows_of([[[50, 51], row, long], [[0, 1]]] * 300)
+    drawn = LOOKED_AT * 5
+    sets = sets_of_pairs(rows, 60, d=5)
+    sizes = np.diff(sets.start)
+    assert set(sizes[1::2].tolist()) == {1}
+    assert sizes.max() <= drawn
+    assert sizes[::2].mean() > 0.9 * drawn
+    mine = sets.item[np.repeat(np.arange(600) % 2 == 0, sizes)]
+    known = [
+        a * 60 + b
+        for some in ([50, 51], row, long)
+        for place, a in enumerate(some)
+        for b in some[place + 1 :]
+    ]
+    seen = np.bincount(np.searchsorted(np.sort(known), mine), minlength=len(known))
+    assert len(seen) == len(known) == 236
+    assert set(mine.tolist()) <= set(known)
+    assert stats.chisquare(seen).pvalue > FALSE_ALARM
 
 
 @pytest.mark.parametrize("rounds", [1, 3])

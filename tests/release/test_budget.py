@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -128,6 +129,40 @@ def test_a_run_that_was_killed_after_its_line_is_believed(file, monkeypatch):
     assert len(Budget(file).state().releases) == 2
     Budget(file).charge(ONE)
     assert len(Budget(file).state().releases) == 3
+
+
+def test_releases_at_the_same_time_do_not_both_take_the_last(file):
+    costly = Spent("one", "dp", 1.0, 1e-6, 0.08, 5e-7)
+
+    def charged(_):
+        try:
+            Budget(file).charge(costly)
+        except BadInputError as error:
+            return str(error)
+        return "charged"
+
+    with ThreadPoolExecutor(8) as pool:
+        said = list(pool.map(charged, range(16)))
+    number = said.count("charged")
+    assert 0 < number < 16
+    assert all("allows eps = 3" in one for one in said if one != "charged")
+    state = Budget(file).state()
+    assert len(state.releases) == number
+    assert state.eps_spent <= 3 < state.eps_with(costly)
+
+
+def test_a_budget_under_another_name_is_the_same_or_none(place, file):
+    """Another way to spell its path leads to the same file; another name of the file itself is refused, for its mark is not there."""
+    (place / "inner").mkdir()
+    for spelled in (place / "inner/../budget", place / "." / "budget"):
+        Budget(spelled).charge(ONE)
+    assert len(Budget(file).state().releases) == 2
+    (place / "hard").hardlink_to(file)
+    (place / "soft").symlink_to(file)
+    for other in ("hard", "soft"):
+        with pytest.raises(BadInputError, match=r"damaged|cannot be opened"):
+            Budget(place / other).charge(ONE)
+    assert len(Budget(file).state().releases) == 2
 
 
 def test_a_line_that_was_not_completed_is_removed(file):

@@ -14,6 +14,7 @@ import pytest
 
 import incrowd as ic
 from cli.helpers import AOL_HEADER, call, only_line, problems_of
+from incrowd.core import memory
 from incrowd.core.spending import spend
 from incrowd.errors import BadInputError
 from incrowd.methods.dp import method as dp_method
@@ -26,14 +27,19 @@ LISTS = {
     "queries": ("--items", "queries"),
     "pairs": ("--set", "of=pairs"),
     "clicks": ("--set", "of=clicks"),
+    "weeks": ("--set", "of=weeks", "--set", "since=2006-02-27", "--set", "weeks=3"),
 }
 NEIGHBOURS = {
     "nobody more": {},
     "one with a secret": {"zoe": ["leprosy clinic", "zorblax", "red wine", "old rome"]},
     "one with sixty queries": {"zoe": [f"only zoe{n}" for n in range(60)]},
     "one who typed a blank": {"zoe": [" "]},
+    "one whose lines are broken": {
+        "zoe": ["caf\udce9 \U0010ffffweek\x1f2006-W10", "a\x00b\u202e", "\t\t\t\t", "too long " * 150_000]
+    },
 }
 OPTIONS = ("--method", "dp", "--set", "eps=4", "--set", "d=4")
+WEEKS = LISTS["weeks"]
 
 
 def log(path, more=()):
@@ -43,7 +49,7 @@ def log(path, more=()):
         for user, queries in people.items()
         for minute, query in enumerate(queries)
     ]
-    path.write_text(AOL_HEADER + "".join(lines))
+    path.write_bytes((AOL_HEADER + "".join(lines)).encode("utf-8", "surrogateescape"))
     return path
 
 
@@ -83,7 +89,9 @@ def test_every_byte_beside_the_list_is_the_same_for_neighbours(runs, name):
         directory, ran = runs[name, more]
         said = {path.name: path.read_bytes() for path in directory.iterdir() if path.suffix != ".parquet"}
         out = ran.out.replace(str(directory), "OUT").replace("\n", " ")
-        out = re.sub(rf"{len(table_of(directory)):,} (items|pairs) published", "N published", out)
+        out = re.sub(
+            rf"{len(table_of(directory)):,} (items|pairs|weekly counts) published", "N published", out
+        )
         seen.add((*sorted(said.items()), "".join(out.split()), ran.err))
     assert len(seen) == 1
     assert len(next(iter(seen))) == 4
@@ -111,6 +119,11 @@ def test_counts_are_numbers_of_people_with_the_noise_that_is_said(runs):
     clicks = {(row["query"], row["address"]): row["count"] for row in lists["clicks"]}
     assert abs(clicks["red wine", SITES[0]] - 240) < 6 * error
     assert ("red wine", SITES[1]) not in clicks
+    by_week = {(row["item"], row["week"]): row["count"] for row in lists["weeks"]}
+    weeks = spend(d=4, eps=4.0, delta=1e-6, rounds=3, counts=0.25, weeks=3)
+    assert {week for _, week in by_week} == {"2006-W09", "2006-W10", "2006-W11"}
+    assert abs(by_week["wine", "2006-W09"] - (160 + 80 * 4 / 5)) < 6 * weeks.error + 15
+    assert abs(by_week["wine", "2006-W10"]) < 6 * weeks.error
 
 
 def test_the_manifest_says_what_a_reader_needs_and_counts_nothing(runs):
@@ -187,6 +200,60 @@ def test_a_list_in_another_form(copy, items, counts, words):
     assert words in problems_of(copy)
 
 
+@pytest.mark.parametrize("rows", [slice(1, None), slice(0, 2), slice(0, 0)])
+def test_a_list_by_week_has_every_week_of_every_item(runs, tmp_path, rows):
+    """An item without some weeks would tell in which nobody has it."""
+    shutil.copytree(runs["weeks", "nobody more"][0], tmp_path / "release")
+    table = table_of(tmp_path / "release")[rows]
+    columns = [column.combine_chunks() for column in table.columns]
+    NoisyList(FORMS["weeks"], tuple(columns[:2]), columns[2]).write(tmp_path / "release/weeks.parquet")
+    assert ("without some of the weeks" in problems_of(tmp_path / "release")) == bool(len(table))
+
+
+def test_weeks_are_not_those_of_the_data(tmp_path):
+    """What is before or after the weeks that were asked for does not count, and a person who is early or late moves nothing."""
+    source = log(tmp_path / "log.tsv")
+    text = source.read_text().replace("2006-03-01", "2006-03-09")
+    late = "".join(f"late{n}\tblack milk\t2007-01-0{n % 9 + 1} 10:00:00\t\t\n" for n in range(99))
+    source.write_text(text + late)
+    ran = call("anonymize", source, "--out", tmp_path / "release", *OPTIONS, *WEEKS)
+    assert ran.code == 0, ran.err
+    counts = {(row["item"], row["week"]): row["count"] for row in table_of(tmp_path / "release").to_pylist()}
+    assert ("black", "2006-W10") not in counts
+    assert counts["wine", "2006-W10"] > 100 > counts["wine", "2006-W09"]
+
+
+def test_a_budget_is_charged_once_for_all_weeks(tmp_path):
+    source = log(tmp_path / "log.tsv")
+    budget = tmp_path / "budget"
+    assert call("budget", budget, "--eps", 5, "--delta", 1e-5).code == 0
+    ran = call("anonymize", source, "--out", tmp_path / "r", *OPTIONS, *WEEKS, "--budget", budget, "--json")
+    assert ran.code == 0, ran.err
+    spending = spend(d=4, eps=4.0, delta=1e-6, rounds=3, counts=0.25, weeks=3)
+    assert ran.json["budget"]["rho_spent"] == pytest.approx(spending.rho)
+    assert len(ran.json["budget"]["releases"]) == 1
+
+
+def test_weeks_are_for_logs(tmp_path):
+    (tmp_path / "x.dat").write_text("a b\n" * 9)
+    ran = call("anonymize", tmp_path / "x.dat", "--out", tmp_path / "r", *OPTIONS, *WEEKS)
+    assert ran.code == 2
+    assert "of=weeks is for logs with times" in only_line(ran.err)
+    with pytest.raises(BadInputError, match="give the log for of=weeks"):
+        ic.anonymize(ic.Transactions.from_rows([["a"]]), method="dp", of="weeks", since="2006-03-01", weeks=2)
+    line = only_line(
+        call(
+            "compare",
+            tmp_path / "x.dat",
+            "--methods",
+            "dp:of=weeks;since=2006-03-01;weeks=2",
+            "--out",
+            tmp_path / "c",
+        ).err
+    )
+    assert "of=weeks cannot be compared" in line
+
+
 def test_raw_data_beside_the_list(copy):
     (copy / "queries.parquet").write_bytes((copy / "items.parquet").read_bytes())
     assert "no part of a release" in problems_of(copy)
@@ -218,7 +285,7 @@ def test_what_a_person_has_does_not_depend_on_others():
     rows = [["a", "b"], ["b", "c"], ["a", "b", "c"]]
     data = ic.Transactions.from_rows(rows, people=["x", "x", "y"])
     for of, expected in {"items": [3, 3], "pairs": [2, 3]}.items():
-        assert np.diff(entries_of(data, of).sets.start).tolist() == expected
+        assert np.diff(entries_of(data, of, d=9).people.start).tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -233,6 +300,13 @@ def test_what_a_person_has_does_not_depend_on_others():
         (("--set", "counts=0"), "counts must be greater than 0"),
         (("--set", "counts=1e-9", "--set", "eps=0.01", "--set", "d=10000"), "leaves next to nothing"),
         (("--set", "of=people"), "of must be one of"),
+        (("--set", "of=weeks"), "of=weeks needs since (a day of the first week"),
+        (("--set", "since=2006-03-01"), "since and weeks are for of=weeks"),
+        ((*WEEKS, "--set", "weeks=521"), "weeks must be between 1 and 520 (got 521)"),
+        ((*WEEKS, "--set", "since=2006-3-1"), "since must be a day"),
+        ((*WEEKS, "--set", "since=9999-12-30", "--set", "weeks=9"), "since must be a day"),
+        ((*WEEKS, "--unit", "user"), "of=weeks counts by week: drop --unit user"),
+        (("--series", "S"), "--series looks for overlaps in the data"),
         (("--unit", "session:30m", "--distinct", "records"), "method dp protects people"),
         (("--attack",), "--attack would tell"),
         (("--never", "x"), "does not take a list of words"),
@@ -256,11 +330,22 @@ def test_clicks_need_a_query_log():
 def test_an_empty_list_is_published_too(tmp_path):
     """To refuse it would tell that nothing is common."""
     source = tmp_path / "log.tsv"
-    source.write_text(AOL_HEADER + "one\talone\t2006-03-01 10:00:00\t\t\n")
-    for name, how in LISTS.items():
-        ran = call("anonymize", source, "--out", tmp_path / name, "--method", "dp", *how)
-        assert ran.code == 0, ran.err
-        assert len(table_of(tmp_path / name)) == 0
+    for query in ("alone", " "):
+        source.write_text(f"{AOL_HEADER}one\t{query}\t2006-03-01 10:00:00\t\t\nbroken\n")
+        for name, how in LISTS.items():
+            out = tmp_path / f"{name}{len(query)}"
+            ran = call("anonymize", source, "--out", out, "--method", "dp", *how)
+            assert ran.code == 0, ran.err
+            assert len(table_of(out)) == 0
+
+
+def test_too_little_memory_is_refused_without_a_number_of_the_data(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "BASE", 10**9)
+    options = ("--out", tmp_path / "release", *OPTIONS, "--memory", "640MB")
+    ran = call("anonymize", log(tmp_path / "log.tsv"), *options)
+    assert ran.code == 2
+    line = "memory of 640MB is too little for this input with method dp: give more (--memory 16GB)"
+    assert only_line(ran.err) == line
 
 
 def test_the_form_is_a_function_of_the_parameters():
@@ -270,13 +355,43 @@ def test_the_form_is_a_function_of_the_parameters():
     assert list_page(manifest) == list_page(manifest)
 
 
-def test_compare_puts_it_beside_others(tmp_path):
+def test_compare_puts_it_beside_mosaic_and_korolova_at_several_eps(tmp_path):
     source = log(tmp_path / "log.tsv")
-    methods = "mosaic,dp:eps=4,dp:eps=1"
-    options = ("--items", "terms", "--k", 5, "--out", tmp_path / "out", "--json")
-    ran = call("compare", source, "--methods", methods, *options)
+    options = ("--eps", "4, 1,4", "--k", 5, "--out", tmp_path / "out", "--json")
+    ran = call("compare", source, "--methods", "mosaic,dp:d=3,korolova:d=3,dp:eps=2", *options)
     assert ran.code == 0, ran.err
+    assert ran.json["items"]["kind"] == "queries"  # what all can list
     runs = {run["label"]: run for run in ran.json["runs"]}
-    assert runs["dp:eps=4"]["private"]
-    assert runs["dp:eps=4"]["k"] is None
-    assert runs["dp:eps=4"]["use"]["items_error"] < runs["dp:eps=1"]["use"]["items_error"] + 0.5
+    assert list(runs) == [
+        "mosaic",
+        "dp:d=3;eps=1",
+        "dp:d=3;eps=4",
+        "korolova:d=3;eps=1",
+        "korolova:d=3;eps=4",
+        "dp:eps=2",
+    ]
+    assert not any(run["error"] for run in runs.values())
+    for method in ("dp", "korolova"):
+        small, large = (runs[f"{method}:d=3;eps={eps}"] for eps in (1, 4))
+        assert small["private"]
+        assert small["k"] is None
+        assert large["use"]["items_error"] < small["use"]["items_error"]
+        assert large["use"]["items_error"] < 0.5
+    page = (tmp_path / "out/compare.html").read_text()
+    assert page.count('id="eps_items"') == page.count('id="eps_pairs"') == 1
+
+
+@pytest.mark.parametrize(
+    ("methods", "eps", "says"),
+    [
+        ("mosaic", "1", "--eps is for methods dp and korolova: name one, or drop it"),
+        ("dp", "one", "--eps must hold numbers, as in --eps 0.5,1,3 (got 'one')"),
+        ("dp", ",", "--eps must hold numbers"),
+        ("dp", "0.5,50", "eps must be between 0.01 and 20"),
+    ],
+)
+def test_eps_that_say_nothing_are_refused(tmp_path, methods, eps, says):
+    source = log(tmp_path / "log.tsv")
+    ran = call("compare", source, "--methods", methods, "--eps", eps, "--k", 5, "--out", tmp_path / "out")
+    assert ran.code == 2
+    assert says in only_line(ran.err)

@@ -21,6 +21,7 @@ from incrowd.jobs.run import run_job
 from incrowd.jobs.spec import Options
 from incrowd.logs.form import InputForm
 from incrowd.logs.synth.generate import write_log
+from incrowd.release.budget import create_budget
 from incrowd.release.private_map import read_map
 from incrowd.spark import collected as spark_collected
 from incrowd.spark import release as spark_release
@@ -97,6 +98,48 @@ def log(tmp_path_factory):
     lines[2500:2500] = [b"7\tcaf\xe9 paris\t2006-03-01 07:17:12\t\t\r\n", b"x\t" + b"y" * 1_100_000 + b"\n"]
     path.write_bytes(b"".join(lines).removesuffix(b"\n"))
     return path
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_differentially_private_list_has_the_same_claim_and_files(tmp_path):
+    """Of many pairs of words of a person two count, and what one person has is not there; the budget is charged."""
+    said = ["red wine", "old rome", "milk"]
+    lines = [
+        f"u{n},2006-03-01 10:0{place}:00,{said[place]}" for n in range(400) for place in range(1 + n % 3)
+    ]
+    lines += [f"zoe,2006-03-01 10:00:0{n},zorblax{n} only" for n in range(9)]
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(["user,time,query", *lines]) + "\n", encoding="utf-8")
+    create_budget(tmp_path / "budget", eps=30.0, delta=1e-4)
+    own = {"of": "pairs", "eps": 9.0, "d": 2}
+    wanted = {"method": "dp", "parameters": own, "budget": tmp_path / "budget"}
+    runs = {"spark": run_spark_job, "local": run_job}
+    said = {
+        name: run(Options(path, tmp_path / name, **wanted), Quiet()).as_dict() for name, run in runs.items()
+    }
+    spent = said["spark"].pop("budget"), said["local"].pop("budget")
+    assert [one["name"] for one in spent[1]["releases"]] == ["spark", "local"]
+    assert spent[0]["rho_spent"] == spent[1]["rho_spent"] / 2
+    for name in ("manifest.json", "report.html"):
+        assert (tmp_path / "spark" / name).read_bytes() == (tmp_path / "local" / name).read_bytes()
+    assert {**said["spark"], "out": "", "pairs": 0} == {**said["local"], "out": "", "pairs": 0}
+    counts = [
+        {
+            (row["item_a"], row["item_b"]): row["count"]
+            for row in pq.read_table(tmp_path / name / "pairs.parquet").to_pylist()
+        }
+        for name in runs
+    ]
+    assert not audit(tmp_path / "spark").problems
+    # Of one pair, six and ten pairs of a person, two count at most.
+    expected = {
+        ("red", "wine"): 134 + 133 * 2 / 6 + 133 * 2 / 10,
+        ("old", "rome"): 133 * 2 / 6 + 133 * 2 / 10,
+    }
+    for found in counts:
+        assert found.keys() >= expected.keys()
+        assert not any("zorblax" in word for pair in found for word in pair)
+        assert all(abs(found[pair] - number) < 45 for pair, number in expected.items())
 
 
 @pytest.fixture(scope="module")
@@ -395,6 +438,7 @@ def test_without_its_private_map_nothing_is_published_and_what_lies_between_step
     ("options", "line"),
     [
         ({"method": "clump"}, "method clump is for the local engine only"),
+        ({"method": "dp", "parameters": {"of": "clicks"}}, "of=clicks is for the local engine only"),
         ({"encoding": "gbk"}, "--encoding gbk is for the local engine only"),
         ({"format": "json"}, "--format json is for the local engine only"),
         ({"input": ["a.tsv", "-"]}, "input - is for the local engine only"),

@@ -80,6 +80,11 @@ def _check_list(path: Path, manifest: ListManifest, result: Audit) -> None:
             wrong=any(count < least for count in counts),
             problem=f"{path.name} has a count of {least - 1:,} or less",
         )
+        weeks = manifest.parameters.weeks
+        result.require(
+            wrong=weeks is not None and [row[1] for row in rows] != weeks * len({row[0] for row in rows}),
+            problem=f"{path.name} has an item without some of the weeks, or with others",
+        )
         hidden = sum(map(hidden_in, texts))
         result.require(wrong=bool(hidden), problem=f"{hidden:,} texts hold characters that cannot be seen")
         columns = tuple(table[name] for name in form.columns)

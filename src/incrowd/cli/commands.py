@@ -236,6 +236,11 @@ def demo(out: Path, as_json: bool) -> None:  # noqa: FBT001
     metavar="LIST",
     help="Numbers by comma, each at least 2, as 2,5,10; not for dp and korolova alone.",
 )
+@click.option(
+    "--eps",
+    metavar="LIST",
+    help="Numbers by comma, as 0.5,1,3,10: dp and korolova run with each, and charts show use by eps.",
+)
 @click.option("--out", type=FILE, required=True, help="Directory to create for the comparison.")
 @click.option(
     "--risk",
@@ -249,6 +254,7 @@ def compare(
     input: tuple[str, ...],  # noqa: A002
     methods: str,
     ks: str | None,
+    eps: str | None,
     out: Path,
     risk: bool,  # noqa: FBT001
     as_json: bool,  # noqa: FBT001
@@ -257,7 +263,8 @@ def compare(
     """Run every method with every k on INPUT and show each one's promise, use and losses.
 
     INPUT is read once, as 'incrowd anonymize' reads it, and all methods work on the same items: where their defaults
-    differ, choose --items. A method without k runs once. The directory --out gets compare.html (a self-contained
+    differ, choose --items; beside korolova, which lists queries, all work on queries. A method without k runs once, or once
+    for each --eps. The directory --out gets compare.html (a self-contained
     page that says which method is best for which question, with charts), compare.csv and compare.json: counts and measures, no
     record. A method that cannot run with some k is listed with the reason, and the others still run. The measures are
     explained in docs/glossary.md.
@@ -268,6 +275,7 @@ def compare(
     Examples:
       incrowd compare baskets.dat --methods mosaic,flock,partition:publish=bag --k 2,5,10 --out compared
       incrowd compare aol.tsv.gz --methods partition --k 5,10 --out compared --items terms
+      incrowd compare aol.tsv.gz --methods mosaic,dp,korolova --k 5 --eps 0.5,1,3,10 --out compared
     """  # noqa: D301 - click needs this character
     from incrowd.cli.compare_table import show_comparison
     from incrowd.cli.progress import ProgressBars
@@ -276,7 +284,7 @@ def compare(
     from incrowd.jobs.settings import parse_ks, parse_methods
     from incrowd.jobs.spec import Options
 
-    settings = parse_methods(methods)
+    settings = parse_methods(methods, eps)
     numbers = parse_ks(ks, settings)
     beside = names_beside(out, input)
     with given_inputs(input) as paths, ProgressBars() as progress:

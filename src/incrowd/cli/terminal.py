@@ -114,7 +114,7 @@ def show_outcome(outcome: Outcome) -> None:
 def _show_listed(console: Console, outcome: Outcome, release: Release) -> None:
     """Show what came of a list with noise: nothing that the promise does not cover, no number of lines, people or seconds."""
     noisy = release.noisy_list
-    console.print(f"{len(noisy):,} {noisy.form.several} published, with noisy counts.", style="bold")
+    console.print(f"{len(noisy):,} {noisy.form.several} published, with {noisy.form.noisy}.", style="bold")
     console.print(
         "Nothing else is said of the data here: 'incrowd compare' measures what such a list is of use for.",
         style="dim",

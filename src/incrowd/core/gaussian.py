@@ -21,6 +21,7 @@ SIGMA = 2**24
 FARTHEST = 64  # in standard deviations; what lies beyond has a probability of e^-2048 and is never drawn
 MARGIN = 1e-6  # for the grid and for rounding: lemma 2 of docs/papers/dp.md needs a hundredth of it
 HALVINGS = 100
+AT_ONCE = 1 << 20  # draws; more at once take more memory and more time
 
 
 def discrete_gaussian(count: int, words: Words = secure_words, sigma: int = SIGMA) -> Ints64:
@@ -29,6 +30,11 @@ def discrete_gaussian(count: int, words: Words = secure_words, sigma: int = SIGM
     Canonne, Kamath and Steinke (The discrete Gaussian for differential privacy, 2020), for many draws at once:
     x from the discrete Laplace distribution of scale sigma is accepted with probability e^-g, g = (|x| - sigma)^2 / (2 sigma^2).
     """
+    some = (min(AT_ONCE, count - done) for done in range(0, count, AT_ONCE))
+    return np.concatenate([np.empty(0, np.int64), *(_drawn(number, words, sigma) for number in some)])
+
+
+def _drawn(count: int, words: Words, sigma: int) -> Ints64:
     drawn = np.zeros(count, dtype=np.int64)
     waiting, whole = np.arange(count), np.int64(2 * sigma * sigma)
     farthest = FARTHEST * sigma

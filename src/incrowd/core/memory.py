@@ -98,10 +98,16 @@ def needed_memory(sizes: Sizes, footprint: Footprint) -> int:
     )
 
 
-def check_memory(sizes: Sizes, method: str, footprint: Footprint, memory: str | int) -> None:
-    """Refuse a job that would take more memory than it may."""
+def check_memory(
+    sizes: Sizes, method: str, footprint: Footprint, memory: str | int, *, is_secret: bool = False
+) -> None:
+    """Refuse a job that would take more memory than it may; where sizes are secret, without them."""
     needed = needed_memory(sizes, footprint)
     if needed > parse_memory(memory):
+        if is_secret:
+            raise BadInputError(
+                f"memory of {memory} is too little for this input with method {method}: give more ({option('memory', '16GB')})"
+            )
         what = f"{sizes.records:,} records of {len(sizes.vocabulary):,} distinct items"
         raise BadInputError(
             f"memory of {memory} is too little for {what} with method {method}: give {option('memory', format_memory(needed))}, "

@@ -67,7 +67,7 @@ def discrete_laplace(count: int, rate: Fraction, words: Words = secure_words) ->
     drawn = np.zeros(count, dtype=np.int64)
     waiting = np.arange(count)
     while len(waiting):
-        rest = _below(np.full(len(waiting), size), words)
+        rest = _below(int(size), len(waiting), words)
         accepted = bernoulli_exp(rest, size, words)
         size_drawn = (rest[accepted] + size * geometric(int(accepted.sum()), words)) // step
         negative = (words(len(size_drawn)) & np.uint64(1)).astype(np.bool_)
@@ -98,20 +98,18 @@ def bernoulli_exp(part: Ints64, whole: np.int64, words: Words) -> Bools:
     alive, turn = np.arange(len(part)), np.int64(1)
     while len(alive):
         odd[alive] = turn % 2 == 1
-        alive = alive[_below(np.full(len(alive), whole * turn), words) < part[alive]]
+        alive = alive[_below(int(whole * turn), len(alive), words) < part[alive]]
         turn += 1
     return odd
 
 
-def _below(bound: Ints64, words: Words) -> Ints64:
-    """Draw integers evenly from 0 to below each bound."""
-    bounds = bound.astype(np.uint64)
-    drawn = np.zeros(len(bound), dtype=np.int64)
-    waiting = np.arange(len(bound))
-    while len(waiting):
-        word, limit = words(len(waiting)), bounds[waiting]
-        # 2^64 mod limit words would make small remainders likelier; they are rejected.
-        even = word >= (np.uint64(0) - limit) % limit
-        drawn[waiting[even]] = (word[even] % limit[even]).astype(np.int64)
-        waiting = waiting[~even]
+def _below(bound: int, count: int, words: Words) -> Ints64:
+    """Draw integers evenly from 0 to below a bound."""
+    word, limit = words(count), np.uint64(bound)
+    uneven = np.uint64(2**64 % bound)  # so many words would make small remainders likelier; they are rejected
+    while len(again := np.flatnonzero(word < uneven)):
+        word = word.copy()
+        word[again] = words(len(again))
+    # Division by one number is much faster than the remainder.
+    drawn: Ints64 = (word - word // limit * limit).astype(np.int64)
     return drawn

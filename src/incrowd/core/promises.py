@@ -125,9 +125,11 @@ class Korolova(Parameters, frozen=True, forbid_unknown_fields=True):
 class Dp(Korolova, frozen=True, forbid_unknown_fields=True):
     """Of `dp`."""
 
-    of: Literal["items", "pairs", "clicks"]
+    of: Literal["items", "pairs", "clicks", "weeks"]
     rounds: Annotated[int, msgspec.Meta(ge=1, le=3)]
     counts: Annotated[float, msgspec.Meta(gt=0, lt=1)]
+    since: Day | None
+    weeks: Count | None
 
 
 class Poblete(Parameters, frozen=True, forbid_unknown_fields=True):

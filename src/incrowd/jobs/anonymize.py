@@ -24,7 +24,7 @@ from incrowd.release.model import Release
 from incrowd.release.tiles import TileRelease
 from incrowd.taxonomy import Attached, Taxonomy
 
-__all__ = ["SEED_BITS", "check_distinct", "choose_seed", "counted_by", "make_release"]
+__all__ = ["SEED_BITS", "check_distinct", "choose_seed", "counted_by", "make_release", "noisy_release"]
 
 SEED_BITS = 63
 
@@ -69,13 +69,30 @@ def make_release(
     classes = made
     if k is not None and counted.people is not None and _can_be_merged(method, classes):
         classes = with_people(classes, taxonomy, counted.person, k)
-    given = {"seed": seed, **own} if k is None else {"k": k, "seed": seed, **own}
-    if not method.is_noisy and not classes.sizes.any():
+    if method.is_noisy:
+        return noisy_release(attached, method, own, classes, seed=seed, counted=counted)
+    given = {"k": k, "seed": seed, **own}
+    if not classes.sizes.any():
         raise BadInputError(
             f"method {method.name} leaves nothing to publish with {_spelled({'k': k, **own})}; "
             "try others, or another method"
         )
     return Release(method.name, given, _claim(method, given, counted), transactions, taxonomy, classes)
+
+
+def noisy_release(
+    attached: Attached,
+    method: Method,
+    own: Mapping[str, Any],
+    classes: Classes,
+    *,
+    seed: int = 0,
+    counted: Transactions | None = None,
+) -> Release:
+    """Return the release of a list with noisy counts; `counted` are the transactions as the method has counted them, if it did here."""
+    given = {"seed": seed, **own}
+    claim = _claim(method, given, attached.transactions if counted is None else counted)
+    return Release(method.name, given, claim, attached.transactions, attached.taxonomy, classes)
 
 
 def _following_release(

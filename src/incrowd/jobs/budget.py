@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.core.accounting import Cost
-from incrowd.core.spending import spend
 from incrowd.errors import BadInputError, option
+from incrowd.methods.dp.method import spending_of
 from incrowd.methods.registry import Method
 from incrowd.release.budget import Budget, Spent
 
@@ -44,7 +44,6 @@ def spent_by(method: str, parameters: Mapping[str, Any], out: Path) -> Spent:
 def _cost(method: str, parameters: Mapping[str, Any]) -> Cost:
     """Return the cost of Gaussian noise by its lengths; of Laplace noise, which is eps-differentially private, eps^2 / 2."""
     if method == "dp":
-        names = ("d", "eps", "delta", "rounds", "counts")
-        spending = spend(**{name: parameters[name] for name in names})
+        spending = spending_of(parameters)
         return Cost(spending.rho, spending.missed)
     return Cost(float(parameters["eps"]) ** 2 / 2, float(parameters["delta"]))

@@ -106,7 +106,13 @@ def place_rows(
     job: Job, transactions: Transactions, clock: Clock, *, tree: Taxonomy | None = None
 ) -> Attached:
     """Place transactions on the job's taxonomy, or on `tree`; refuse if k people are not left, or too little memory."""
-    check_memory(Sizes.of(transactions), job.method.name, job.method.footprint, job.options.memory)
+    check_memory(
+        Sizes.of(transactions),
+        job.method.name,
+        job.method.footprint,
+        job.options.memory,
+        is_secret=job.method.is_noisy,
+    )
     clock.step("taxonomy")
     items = transactions.kind or ("raw" if transactions.unit == "record" else "terms")
     attached = attach_items(job, items, transactions, tree=tree)
@@ -122,7 +128,7 @@ def rejects_named(job: Job, read: Input) -> Iterator[None]:
         yield
     except IncrowdError as error:
         path, counts = write_rejects(job, read), read.rejected
-        if not counts:
+        if not counts or job.method.is_noisy:  # whose messages tell no number of lines
             raise
         reason = max(counts, key=counts.__getitem__)
         total = f"{sum(counts.values()):,} lines were rejected, {counts[reason]:,} of them: {reason}"
@@ -143,6 +149,10 @@ def attach_items(
         if tree is not None:
             return _attach_to(job, items, words, tree)
         source = taxonomy_for(job, items)
+        if job.method.is_noisy and not len(words.vocabulary):
+            source = (
+                "wordnet"  # no tree can be made of nothing, and to refuse would tell that there is nothing
+            )
         return open_taxonomy(source, words, unlisted=unlisted_by(job, items, source))
 
     return attach_without(

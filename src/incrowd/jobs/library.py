@@ -115,6 +115,8 @@ def _released(
             raise BadInputError(
                 f"transactions have no times of events: drop {option('window')}, or give the log"
             )
+        if job.kinds and job.options.kinds is None:
+            raise BadInputError("transactions have no weeks: give the log for of=weeks")
         attached = place_rows(job, _as_given(data, job.options), clock, tree=tree)
         return run_method(job, attached, progress)
     wanted = {**columns, "kinds": job.kinds} if job.kinds else columns
@@ -133,6 +135,7 @@ def compare(
     *,
     methods: str | Sequence[str],
     k: int | Sequence[int] | None = None,
+    eps: float | Sequence[float] | None = None,
     unit: str | None = None,
     items: str | None = None,
     sets: bool = False,
@@ -151,8 +154,8 @@ def compare(
         As for :func:`incrowd.anonymize`; the methods share them. By default a unit is a user.
     methods
         Names of methods; parameters behind a colon, as ``"partition:publish=bag"``, several of them separated by ``;``.
-    k
-        One or several.
+    k, eps
+        One or several: methods of differential privacy, which have no k, run with every eps, unless they say their own.
     risk
         Attack every release too: the risk that a person is singled out, linked, or that something is inferred.
     progress
@@ -163,8 +166,9 @@ def compare(
     Comparison
         It shows itself as a table; ``write`` makes the page, ``to_pandas`` gives all numbers.
     """
-    settings = parse_methods(methods if isinstance(methods, str) else ",".join(_names(methods)))
-    ks = parse_ks(None if k is None else ",".join(map(str, k if isinstance(k, Sequence) else [k])), settings)
+    names = methods if isinstance(methods, str) else ",".join(_names(methods))
+    settings = parse_methods(names, _listed(eps))
+    ks = parse_ks(_listed(k), settings)
     how = {"sets": sets, "seed": seed, "unlisted": unlisted, "distinct": distinct}
     options = _options(taxonomy, memory, unit=unit, items=items, **how)
     job = replace(_as_fitted(check_input(options, settings), taxonomy), k=min(ks, default=LEAST_K))
@@ -245,6 +249,13 @@ def opened(
     if isinstance(data, Log):
         return nullcontext(data)
     return read(data, memory=memory, progress=progress, **(columns or {}))
+
+
+def _listed(values: float | Sequence[float] | None) -> str | None:
+    """Return one or several numbers as the command line takes them."""
+    if values is None:
+        return None
+    return ",".join(map(str, values if isinstance(values, Sequence) else [values]))
 
 
 def _names(methods: object) -> list[str]:

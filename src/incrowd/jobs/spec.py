@@ -236,6 +236,7 @@ def read_choices(options: Options) -> Job:
             f"method {method.name} protects rows: use {option('unit', 'user')}, so that a row is a person"
         )
     check_budget(options.budget, method, setting.parameters, options.out)
+    _check_noisy_series(options, method)
     asked = _asked_window(options, method)
     k = check_k(DEFAULT_K if options.k is None else options.k)
     if method.check_kinds:
@@ -251,6 +252,15 @@ def read_choices(options: Options) -> Job:
         past=_past_of(options, method),
         asked=asked,
     )
+
+
+def _check_noisy_series(options: Options, method: Method) -> None:
+    """Refuse a series of lists: what overlaps would be told by the data themselves, and noise does not depend on what was released before."""
+    if options.series is not None and method.is_noisy:
+        raise BadInputError(
+            f"{option('series')} looks for overlaps in the data, which method {method.name} must not tell: use {option('budget', 'FILE')} for "
+            f"releases one after another, and method dp with of=weeks for counts by week"
+        )
 
 
 def _past_of(options: Options, method: Method) -> Past | None:
@@ -309,9 +319,8 @@ def settled(job: Job, read: Input) -> Job:
     """Fill in how an input that was read becomes units of items where nothing was said: as suits the method and the input."""
     if read.is_baskets:
         if job.kinds:
-            raise BadInputError(
-                f"{read.name} holds baskets, whose items are of one kind: drop {option('kinds')}"
-            )
+            remedy = f"drop {option('kinds')}" if job.options.kinds else "of=weeks is for logs with times"
+            raise BadInputError(f"{read.name} holds baskets, whose items are of one kind: {remedy}")
         if job.options.goal == "queries":
             raise BadInputError(f"{read.name} holds baskets and no queries: use {option('goal', 'words')}")
         unit, items = "user", None
@@ -389,6 +398,7 @@ def check_input(options: Options, settings: Sequence[Setting]) -> Job:
             check_choice(name, value, get_args(choice))
     kinds = parse_kinds(options.kinds)
     _check_kinds(kinds, settings)
+    kinds = kinds or settings[0].reads.kinds
     form = replace(read_form(vars(options)), wanted=roles_of(kinds))
     if form.segment and options.engine != "local":
         raise BadInputError(
@@ -449,14 +459,19 @@ def _items_for(options: Options, form: InputForm, methods: Iterable[Method]) -> 
     if options.input != IN_MEMORY and format_of(options.input, form) == "dat":
         name = name_of(options.input, find_parts(options.input))
         raise BadInputError(f"{need} a query log, and {name} holds baskets: choose another method")
-    if options.items not in (None, "concepts"):
+    by_query = all(METHODS[name].is_noisy for name in by_meaning)  # what queries mean is nothing to them
+    if options.items in (("concepts", "queries") if by_query else ("concepts",)):
+        return options.items
+    if options.items is not None:
         rest = (
             f"(all then need {option('items', 'concepts')}), or leave it out"
             if others
             else f"(it then uses {option('items', 'concepts')})"
         )
         raise BadInputError(f"{need} concepts: drop {option('items', options.items)} {rest}")
-    if options.items is None and others:
+    if others and by_query:
+        return "queries"  # what all can list
+    if others:
         raise BadInputError(
             f"one input for all methods: {need} {option('items', 'concepts')}, and {', '.join(others)} would take nouns; "
             f"choose {option('items', 'concepts')}, or compare them apart"

@@ -8,8 +8,9 @@ __all__ = ["Reads"]
 
 
 class Reads(NamedTuple):
-    """The items and the unit that a method takes, and whether it needs every single query event."""
+    """The items and the unit that a method takes, whether it needs every single query event, and further kinds of items."""
 
     items: str
     unit: str = "user"
     events: bool = False
+    kinds: tuple[str, ...] = ()

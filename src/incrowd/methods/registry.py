@@ -265,8 +265,8 @@ _ALL = (
         check=check_dp,
         goal="words",
         items="terms",
-        footprint=Footprint(entry=120),
-        rate=_always(4.0),
+        footprint=Footprint(entry=36, record=90, distinct=250),
+        rate=_always(2.0),
         reads=dp_reads,
     ),
     Method(

@@ -6,15 +6,16 @@ from collections import Counter
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 
 from incrowd.core.classes import Classes, Seconds
 from incrowd.core.ragged import list_ids
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
-from incrowd.metrics.use import MOST_FREQUENT, Use, use_of_tiles
+from incrowd.metrics.use import MOST_FREQUENT, Use, use_of_classes, use_of_tiles
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["use_of_list_of_pairs"]
+__all__ = ["use_of_list_of_pairs", "use_of_weekly_list"]
 
 
 def use_of_list_of_pairs(data: Transactions, tree: Taxonomy, classes: Classes, second: Seconds) -> Use:
@@ -29,6 +30,13 @@ def use_of_list_of_pairs(data: Transactions, tree: Taxonomy, classes: Classes, s
     use = use_of_tiles(data, tree, tiles)
     recall = use.clicks_recall if data.events is None else _clicks_recall(data, classes, second)
     return msgspec.structs.replace(use, kept_exactly=None, links_kept=None, clicks_recall=recall)
+
+
+def use_of_weekly_list(data: Transactions, tree: Taxonomy, classes: Classes, weeks: int) -> Use:
+    """Measure a list of counts by week: an analyst adds the weeks up."""
+    counts = np.maximum(classes.counts.astype(np.int64).reshape(-1, weeks).sum(axis=1), 1)
+    texts = None if classes.texts is None else classes.texts.take(pa.array(np.arange(len(counts)) * weeks))
+    return use_of_classes(data, tree, Classes.of_list(len(data), classes.nodes[::weeks], texts, counts))
 
 
 def _clicks_recall(data: Transactions, classes: Classes, second: Seconds) -> float | None:

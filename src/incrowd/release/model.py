@@ -27,7 +27,7 @@ from incrowd.core.tabular import Tabular
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Progress
 from incrowd.metrics import Bound, Losses, Utility, bound_of, measure_losses, measure_utility
-from incrowd.metrics.listed import use_of_list_of_pairs
+from incrowd.metrics.listed import use_of_list_of_pairs, use_of_weekly_list
 from incrowd.metrics.use import Use, use_of_classes
 from incrowd.release.describe import Counts, rounded_withheld
 from incrowd.release.files.digest import Digest, digest_of_table
@@ -129,6 +129,10 @@ class Release(RecordsPublication, Tabular):
     def use(self) -> Use:
         """How far off counts from the release are."""
         second = self.classes.second
+        if self.is_list and self.parameters.get("weeks") is not None:
+            return use_of_weekly_list(
+                self.transactions, self.taxonomy, self.classes, self.parameters["weeks"]
+            )
         if second is not None:
             return use_of_list_of_pairs(self.transactions, self.taxonomy, self.classes, second)
         return use_of_classes(self.transactions, self.taxonomy, self.classes)
@@ -200,7 +204,13 @@ class Release(RecordsPublication, Tabular):
         """The parameters of a list, as its manifest names them."""
         own = {name: self.parameters[name] for name in ("d", "eps", "delta")} | {"unit": self.claim.unit}
         if "rounds" in self.parameters:
-            how = {name: self.parameters[name] for name in ("of", "rounds", "counts")}
+            names = (
+                "of",
+                "rounds",
+                "counts",
+                *(() if self.parameters["weeks"] is None else ("since", "weeks")),
+            )
+            how = {name: self.parameters[name] for name in names}
             within = self.transactions.unit if how["of"] == "pairs" else None
             own["union"] = how | {"items": self.transactions.kind, "within": within}
         return msgspec.convert(own, ListParameters)

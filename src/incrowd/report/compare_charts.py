@@ -12,17 +12,28 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from incrowd.report.compare_measures import RISKS, risks_of
+from incrowd.report.line_names import HEIGHT, names_at_ends, room_for_names, room_on_log
 from incrowd.report.vega import Spec
 
-__all__ = ["Chart", "Section", "against", "chart_rows", "charts", "room_for_names", "sections"]
+__all__ = [
+    "Chart",
+    "Section",
+    "against",
+    "chart_rows",
+    "charts",
+    "domain_of",
+    "lines",
+    "sections",
+]
 
 Row = Mapping[str, Any]
 
-HEIGHT, TALL = 260, 400
-# A line of text, a letter, a chart of two and a wide one have about so many pixels.
-NAME_HEIGHT, LETTER, CHART_WIDTH, WIDE_CHART = 13, 6.2, 440, 1000
-MOST_FOR_NAMES = 0.45  # of a chart's width
-CURVE = "specificity"  # runs that differ only in this parameter are points on a curve, one curve for each k
+TALL = 400
+CURVE, EPS = (
+    "specificity",
+    "eps",
+)  # runs that differ only in this parameter are points on a curve, one curve for each k
+SHORT = {CURVE: "s", EPS: EPS}
 SHAPES = {
     "k-anonymity": "circle",
     "k^m-anonymity": "square",
@@ -213,7 +224,7 @@ def chart_rows(runs: Sequence[Row]) -> list[dict[str, Any]]:
     points = defaultdict(set)
     largest: dict[str, int] = {}
     for run in drawn:
-        points[_without_curve(run)].add(run["parameters"].get(CURVE))
+        points[_without_curve(run)].add(run["parameters"].get(_curve(run)))
         largest[run["label"]] = max(largest.get(run["label"], 0), run["k"] or 0)
     return [
         {name: run[name] for name in fields}
@@ -226,8 +237,13 @@ def chart_rows(runs: Sequence[Row]) -> list[dict[str, Any]]:
 def _without_curve(run: Row) -> str:
     """Return a run's label without the parameter that varies along a curve."""
     given = filter(None, run["label"].partition(":")[2].split(";"))
-    others = ";".join(part for part in given if not part.startswith(f"{CURVE}="))
+    others = ";".join(part for part in given if not part.startswith(f"{_curve(run)}="))
     return f"{run['method']}:{others}" if others else str(run["method"])
+
+
+def _curve(run: Row) -> str:
+    """Return the parameter that varies along a curve of such runs."""
+    return EPS if run["kind"] == "differential privacy" else CURVE
 
 
 def _place(run: Row, points: Collection[float], *, is_last: bool) -> dict[str, Any]:
@@ -236,18 +252,20 @@ def _place(run: Row, points: Collection[float], *, is_last: bool) -> dict[str, A
     A method's runs are joined by k; if they also differ along a curve, they are joined along it, k by k. The one with the largest k
     has the method's name beside it.
     """
-    at, k = run["parameters"].get(CURVE), "-" if run["k"] is None else run["k"]
+    curve, k = _curve(run), "-" if run["k"] is None else run["k"]
+    at = run["parameters"].get(curve)
     setting = "none" if at is None else f"{at:g}"
+    place = {CURVE: setting if curve == CURVE else "none", EPS: at if curve == EPS else None}
     if len(points) == 1:
         name = run["label"]
         named = name if run["k"] is None else f"{k} {name}"
         beside = {"left": "", "right": named if is_last else f"{k}"}
-        return {CURVE: setting, "family": name, "line": name, "at": k, **beside}
-    name = _without_curve(run)
-    left = f"{k}, s = {setting}" if at == min(points) else ""
-    right = f"s = {setting}{f', {name}' if is_last else ''}" if at == max(points) else ""
+        return {**place, "family": name, "line": name, "at": k, **beside}
+    name, said = _without_curve(run), f"{SHORT[curve]} = {setting}"
+    left = (said if run["k"] is None else f"{k}, {said}") if at == min(points) else ""
+    right = f"{said}{f', {name}' if is_last else ''}" if at == max(points) else ""
     return {
-        CURVE: setting,
+        **place,
         "family": name,
         "line": f"{name}, k = {k}",
         "at": at,
@@ -274,7 +292,7 @@ def _drawn(rows: Sequence[Row], chart: Chart) -> list[Row]:
     return [row for row in rows if all(row[field] is not None for field in fields)]
 
 
-def _domain(rows: Sequence[Row], field: str) -> tuple[float, float]:
+def domain_of(rows: Sequence[Row], field: str) -> tuple[float, float]:
     """Return where the axis of a measure begins and ends."""
     fields = (
         SAME_SCALE if field in SAME_SCALE else (field,)
@@ -297,21 +315,36 @@ def _axis(field: str, title: str, scale: Spec) -> Spec:
 def _by_k(rows: Sequence[Row], drawn: Sequence[Row], chart: Chart) -> Spec:
     """Return a chart of some measure by k: a line and points for each method, and its name at the end."""
     ks = sorted({row["k"] for row in drawn})
-    domain = _domain(drawn, chart.field)
-    names = _names(drawn, chart.field, domain)
+    domain = domain_of(drawn, chart.field)
+    last = {row["label"]: row for row in sorted(drawn, key=lambda row: row["k"])}
+    names = names_at_ends(last, chart.field, domain)
     x = {
         "field": "k",
         "type": "quantitative",
         "title": "k (logarithmic)",
-        "scale": {"type": "log", "domain": [ks[0] / 1.15, _with_room(ks, names)]},
+        "scale": {"type": "log", "domain": [ks[0] / 1.15, room_on_log(ks, names)]},
         "axis": {"values": ks, "format": "d", "grid": False, "labelOverlap": True},
     }
+    return lines(rows, chart, x, domain, names)
+
+
+def lines(
+    rows: Sequence[Row],
+    chart: Chart,
+    x: Spec,
+    domain: tuple[float, float],
+    names: Sequence[Row],
+    *,
+    detail: str = "label",
+    below: Sequence[Spec] = (),
+) -> Spec:
+    """Return a chart of a measure along x: a line and points for each value of a field, with names at the ends, and further layers below."""
     line = {
         "mark": "line",
         "encoding": {
-            "detail": {"field": "label"},
+            "detail": {"field": detail},
             "strokeDash": _promise(rows, DASHES),
-            "strokeWidth": _falling(rows, 4, 1.5),
+            "strokeWidth": _falling(rows, 4, 1.5) if detail == "label" else {"value": 2},
         },
     }
     text = {
@@ -320,54 +353,7 @@ def _by_k(rows: Sequence[Row], drawn: Sequence[Row], chart: Chart) -> Spec:
         "encoding": {"text": {"field": "label"}},
     }
     y = _axis(chart.field, chart.axis, {"domain": list(domain)})
-    return _chart(rows, chart, {"x": x, "y": y}, [line, text], legend=False)
-
-
-def _names(drawn: Sequence[Row], field: str, domain: tuple[float, float]) -> list[Row]:
-    """Return where the name of each line stands: at its last point, or as near as other names allow."""
-    last = {row["label"]: row for row in sorted(drawn, key=lambda row: row["k"])}
-    log = field == "seconds"
-    low, high = (math.log(end) if log else end for end in domain)
-    wanted = sorted(
-        (((math.log(max(row[field], domain[0])) if log else row[field]) - low) / (high - low), label)
-        for label, row in last.items()
-    )
-    places = _apart([place for place, _ in wanted], NAME_HEIGHT / HEIGHT)
-    found: list[Row] = []
-    for place, (_, label) in zip(places, wanted, strict=True):
-        value = low + place * (high - low)
-        row = {name: last[label][name] for name in ("label", "family", "kind", "k")}
-        found.append({**row, field: math.exp(value) if log else value})
-    return found
-
-
-def _apart(places: Sequence[float], gap: float) -> list[float]:
-    """Return places, ascending from 0 to 1, moved until each two are a gap apart, as far as there is room."""
-    moved = list(places)
-    for i in range(1, len(moved)):
-        moved[i] = max(moved[i], moved[i - 1] + gap)
-    ceiling = 1.0
-    for i in reversed(range(len(moved))):
-        moved[i] = min(moved[i], ceiling)
-        ceiling = moved[i] - gap
-    return moved
-
-
-def _with_room(ks: Sequence[int], names: Sequence[Row]) -> float:
-    """Return where the axis of k ends, so that the names at the right have room."""
-    low, high = math.log(ks[0] / 1.15), math.log(ks[-1] * 1.15)
-    part = _part_for(max(len(row["label"]) for row in names), CHART_WIDTH)
-    return math.exp(high + (high - low) * part / (1 - part))
-
-
-def _part_for(letters: int, width: int) -> float:
-    """Return the part of a chart's width that a name takes."""
-    return min(MOST_FOR_NAMES, (LETTER * letters + 14) / width)
-
-
-def room_for_names(drawn: Sequence[Row]) -> float:
-    """Return the part of a wide chart's width that the names beside its points take."""
-    return _part_for(max(len(row["right"]) for row in drawn), WIDE_CHART)
+    return _chart(rows, chart, {"x": x, "y": y}, [*below, line, text], legend=False)
 
 
 def _around(drawn: Sequence[Row], field: str, part: float) -> list[float]:
@@ -443,6 +429,7 @@ def _chart(rows: Sequence[Row], chart: Chart, axes: Spec, below: list[Spec], *, 
 def _tooltip(rows: Sequence[Row]) -> list[Spec]:
     """Return the tooltip of a point: what any run has, with its position on a curve if there are curves."""
     more = [{"field": CURVE, "title": CURVE}] if any(row[CURVE] != "none" for row in rows) else []
+    more += [{"field": EPS, "title": EPS}] if any(row[EPS] is not None for row in rows) else []
     known = [tip for tip in TOOLTIP[2:] if any(row[tip["field"]] is not None for row in rows)]
     return [*TOOLTIP[:2], *more, *known]
 

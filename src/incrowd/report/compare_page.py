@@ -13,6 +13,7 @@ from incrowd.core.claims import Claim
 from incrowd.report.bound import bounds_note
 from incrowd.report.compare_charts import chart_rows, charts, sections
 from incrowd.report.compare_choice import choices, in_words, shown_ks
+from incrowd.report.compare_eps import eps_charts, eps_section
 from incrowd.report.compare_measures import cell, columns_of, flat
 from incrowd.report.compare_risk import CHART, risk_chart, risk_note
 from incrowd.report.html import render
@@ -62,7 +63,7 @@ def render_comparison(result: Mapping[str, Any]) -> str:
     runs = [flat(run) for run in result["runs"]]
     rows = chart_rows(runs)
     attacked = result.get("risk")
-    specs = charts(rows) | (risk_chart(rows, attacked) if attacked else {})
+    specs = charts(rows) | eps_charts(rows) | (risk_chart(rows, attacked) if attacked else {})
     return render(
         "compare.html",
         result=result,
@@ -77,10 +78,10 @@ def render_comparison(result: Mapping[str, Any]) -> str:
         columns=columns_of(runs),
         decide=[CHART] if CHART.id in specs else [],
         risk_note=risk_note(attacked) if attacked else "",
-        sections=sections(specs, bounds_note(runs)),
+        sections=eps_section(specs) + sections(specs, bounds_note(runs)),
         specs=specs,
         without_k=any(row["k"] is None for row in rows),
-        has_curve=any(row["family"] != row["label"] for row in rows),
+        has_curve=any(row["family"] != row["label"] and row["eps"] is None for row in rows),
         datasets={"runs": rows},
     )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from incrowd.report.compare_charts import Chart, against, room_for_names
+from incrowd.report.compare_charts import Chart, against
 from incrowd.report.compare_measures import HIGHEST_RISK, RISKS
+from incrowd.report.line_names import room_for_names
 from incrowd.report.vega import Spec
 
 __all__ = ["CHART", "risk_chart", "risk_note"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -14,7 +15,8 @@ from incrowd.core.atomic import working_beside
 from incrowd.core.classes import check_enough
 from incrowd.core.memory import Sizes, check_memory, parse_memory
 from incrowd.errors import BadInputError
-from incrowd.jobs.anonymize import counted_by
+from incrowd.jobs.anonymize import counted_by, noisy_release
+from incrowd.jobs.budget import charge
 from incrowd.jobs.clock import Clock, ProgressListener
 from incrowd.jobs.data import (
     attach_items,
@@ -34,6 +36,7 @@ from incrowd.logs.files import check_no_spreadsheet, listed
 from incrowd.logs.formats.encoding import UTF8, find_encoding
 from incrowd.release.publication import Publication
 from incrowd.spark.collected import collect_units
+from incrowd.spark.dp import dp_on_spark
 from incrowd.spark.flock.method import check_shard, flock_on_spark
 from incrowd.spark.partition.method import partition_on_spark
 from incrowd.spark.people import WithPeople, with_people_on_spark
@@ -44,13 +47,19 @@ from incrowd.spark.transactions import Gathered, gather, place_rows
 from incrowd.spark.work import SHARD, Work
 from incrowd.taxonomy import Attached, Taxonomy
 
-__all__ = ["METHODS", "ON_DRIVER", "run_spark_job"]
+__all__ = ["METHODS", "ON_DRIVER", "SUMMED", "run_spark_job"]
 
 SHARD_SETTING = "spark.incrowd.shard"
 METHODS: Mapping[str, Callable[..., DataFrame]] = {"flock": flock_on_spark, "partition": partition_on_spark}
 """Methods that group on the cluster."""
+SUMMED = ("dp",)
+"""Methods for which the cluster makes sums, to which the driver adds noise."""
 ON_DRIVER = ("mosaic",)
 """Methods that the driver runs, on units that the cluster has made: each choice depends on the one before, for all units."""
+
+
+LOCAL_LISTS = ("clicks", "weeks")
+"""Lists of method dp that the cluster does not make."""
 
 
 class Placed(NamedTuple):
@@ -102,7 +111,8 @@ def _check(options: Options, sources: Sequence[str]) -> None:
     name = method_for(options)[0].name
     on_cluster = name in METHODS  # its releases are never whole in this process
     local = {
-        f"method {name}": name not in (*METHODS, *ON_DRIVER),
+        f"method {name}": name not in (*METHODS, *SUMMED, *ON_DRIVER),
+        f"of={options.parameters.get('of')}": options.parameters.get("of") in LOCAL_LISTS,
         f"--encoding {options.encoding}": find_encoding(options.encoding or UTF8) != UTF8,
         "--format json": options.format == "json",
         "--previous": options.previous is not None or options.previous_release is not None,
@@ -147,10 +157,13 @@ def _engine(
 @contextmanager
 def _made_of(job: Job, work: Work, clock: Clock, reading: Reading, shard: int) -> Iterator[Made]:
     """Place and group what was read."""
+    items = reading.kind_of_items(job.items)
+    if job.method.name in SUMMED:
+        yield _listed(job, work, clock, reading, items)
+        return
     with rejects_named(job, reading):
         _check_map(job, reading)
         placed = _placed(job, work, clock, reading)
-    items = reading.kind_of_items(job.items)
     if job.method.name in ON_DRIVER:
         units = collect_units(work, placed.gathered, placed.attached)
         placed = placed._replace(attached=placed.attached._replace(transactions=units))
@@ -158,6 +171,21 @@ def _made_of(job: Job, work: Work, clock: Clock, reading: Reading, shard: int) -
     with in_series(job, items, attached):
         release = _made(job, work, clock, placed, items, shard=shard)
         yield Made(release, attached.found, reading, summary, job.chosen, job.taken)
+
+
+def _listed(job: Job, work: Work, clock: Clock, reading: Reading, items: str) -> Made:
+    """Make a list with noisy counts; charge its budget first, if it has one."""
+    gathered = _gathered(job, work, clock, reading)
+    clock.step("taxonomy")
+    attached = attach_items(job, items, gathered.without_rows)
+    counted_by(attached.transactions, job.options.distinct)
+    clock.step("anonymize")
+    charge(job.options.budget, job.method, job.setting.parameters, job.options.out)
+    classes = dp_on_spark(job, work, gathered, attached)
+    release = noisy_release(attached, job.method, job.setting.parameters, classes, seed=job.seed)
+    chosen = choices(job, items, attached.taxonomy, gathered.activity)
+    release = replace(release, parameters={**release.parameters, **chosen})
+    return Made(release, attached.found, reading, gathered.summary, job.chosen, job.taken)
 
 
 def _check_map(job: Job, reading: Reading) -> None:
@@ -213,23 +241,7 @@ def _grouped(job: Job, work: Work, rows: DataFrame, tree: Taxonomy, shard: int) 
 
 def _placed(job: Job, work: Work, clock: Clock, reading: Reading) -> Placed:
     """Build the transactions and place them on the taxonomy; refuse if k records, or people who have one, are not left."""
-    clock.step("items")
-    items = reading.kind_of_items(job.items)
-    knowledge = knowledge_for(job, items)
-    gathered = gather(
-        work,
-        reading,
-        job.unit or Unit(),
-        items,
-        knowledge,
-        bags=not job.options.sets,
-        places=job.method.uses_places,
-        kinds=job.kinds,
-        never=job.never,
-        named=unlisted_by(job, items, taxonomy_for(job, items)) == "name",
-        by_day=job.options.certificate,
-        window=job.taken and job.taken.window,
-    )
+    gathered, items = _gathered(job, work, clock, reading), reading.kind_of_items(job.items)
     if job.method.name in ON_DRIVER:
         _check_driver(job, gathered)
     check_left(reading, gathered.summary)
@@ -242,6 +254,26 @@ def _placed(job: Job, work: Work, clock: Clock, reading: Reading) -> Placed:
         found = rows.select("person").distinct().count() if job.counts_people else filled
         check_enough(job.k, found, by_people=job.counts_people)
     return Placed(gathered, attached, rows, filled)
+
+
+def _gathered(job: Job, work: Work, clock: Clock, reading: Reading) -> Gathered:
+    """Build the transactions on the cluster."""
+    clock.step("items")
+    items = reading.kind_of_items(job.items)
+    return gather(
+        work,
+        reading,
+        job.unit or Unit(),
+        items,
+        knowledge_for(job, items),
+        bags=not job.options.sets,
+        places=job.method.uses_places,
+        kinds=job.kinds,
+        never=job.never,
+        named=unlisted_by(job, items, taxonomy_for(job, items)) == "name",
+        by_day=job.options.certificate,
+        window=job.taken and job.taken.window,
+    )
 
 
 def _check_driver(job: Job, gathered: Gathered) -> None:

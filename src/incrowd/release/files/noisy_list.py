@@ -17,9 +17,10 @@ import pyarrow.parquet as pq
 
 from incrowd.core.claims import MOST_DELTA, MOST_EPS, Claim
 from incrowd.core.noise import threshold
-from incrowd.core.promises import UNIT
-from incrowd.core.spending import LEAST_DELTA, LEAST_EPS, MOST_ITEMS, Spending, spend
+from incrowd.core.promises import UNIT, Day
+from incrowd.core.spending import LEAST_DELTA, LEAST_EPS, MOST_ITEMS, MOST_WEEKS, Spending, spend
 from incrowd.core.types import Ints
+from incrowd.core.weeks import week_names
 from incrowd.errors import BadInputError
 from incrowd.release.files.heading import NO_HEADING, Heading
 from incrowd.release.files.manifest import LIST_FORMAT, Closed, Headed, Versions
@@ -55,6 +56,11 @@ class ListForm(NamedTuple):
     counted: str
 
     @property
+    def noisy(self) -> str:
+        """What is noisy of it."""
+        return "noise" if self.several.endswith("counts") else "noisy counts"
+
+    @property
     def schema(self) -> pa.Schema:
         """The columns, and the noisy count."""
         return pa.schema([*((name, pa.string()) for name in self.columns), ("count", pa.int64())])
@@ -78,25 +84,38 @@ FORMS: Mapping[str, ListForm] = {
         "pairs",
         "people who clicked the address after the query",
     ),
+    "weeks": ListForm(
+        "weeks.parquet",
+        ("item", "week"),
+        "weekly count",
+        "weekly counts",
+        "people who have the item in that week, each in one of their weeks with it",
+    ),
 }
+LEAST_WEEKLY = -(2**31)  # noise alone may be negative, and is not cut off: sums of weeks would be too large
 
 
-class Union(Closed, frozen=True, forbid_unknown_fields=True):
+class Union(Closed, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How `dp` found and counted what is in the list.
 
-    `items` says what an item is, where that is known, and `within` in what two items of a pair are together.
+    `items` says what an item is, where that is known, `within` in what two items of a pair are together, and `since` and `weeks`
+    which weeks there are counts of.
     """
 
-    of: Literal["items", "pairs", "clicks"]
+    of: Literal["items", "pairs", "clicks", "weeks"]
     items: Kinds | None
     rounds: Annotated[int, msgspec.Meta(ge=1, le=3)]
     counts: Annotated[float, msgspec.Meta(gt=0, le=0.9)]
     within: Annotated[str, msgspec.Meta(pattern=UNIT)] | None
+    since: Day | None = None
+    weeks: Annotated[int, msgspec.Meta(ge=1, le=MOST_WEEKS)] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a unit where there are no pairs of items, and pairs without one."""
+        """Refuse a unit where there are no pairs of items, and pairs without one; and the same of weeks."""
         if (self.within is not None) != (self.of == "pairs"):
             raise ValueError("within is for pairs of items")
+        if not (self.since is not None) == (self.weeks is not None) == (self.of == "weeks"):
+            raise ValueError("since and weeks are for counts by week")
 
 
 class ListParameters(Closed, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -139,13 +158,26 @@ class ListParameters(Closed, frozen=True, forbid_unknown_fields=True, omit_defau
         if self.union is None:
             return None
         return spend(
-            d=self.d, eps=self.eps, delta=self.delta, rounds=self.union.rounds, counts=self.union.counts
+            d=self.d,
+            eps=self.eps,
+            delta=self.delta,
+            rounds=self.union.rounds,
+            counts=self.union.counts,
+            weeks=self.union.weeks,
         )
 
     @property
+    def weeks(self) -> list[str] | None:
+        """The weeks that every item has a count of, where there are counts by week."""
+        union = self.union
+        return None if union is None or union.since is None else week_names(union.since, union.weeks or 0)
+
+    @property
     def least(self) -> int:
-        """The least count that can be in the list: above the threshold of `korolova`; of what `dp` found, somebody has each."""
-        return 1 if self.union is not None else threshold(self.d, self.eps, self.delta) + 1
+        """The least count that can be in the list: above the threshold of `korolova`; of what `dp` found, somebody has each, if not in each week."""
+        if self.union is None:
+            return threshold(self.d, self.eps, self.delta) + 1
+        return LEAST_WEEKLY if self.union.weeks else 1
 
 
 class ListClaim(Closed, frozen=True, forbid_unknown_fields=True):
@@ -219,15 +251,28 @@ def _steps(parameters: ListParameters) -> tuple[str, ...]:
             f"Added discrete Laplace noise of scale {parameters.d:,} / {parameters.eps:g} to the count of each of these queries.",
             f"Published the queries whose noisy count is above {parameters.least - 1:,}.",
         )
-    what = parameters.form.several
+    what = "items" if union.weeks else parameters.form.several
     several = (
         "1 round" if union.rounds == 1 else f"{union.rounds} rounds, in each without what was found before"
     )
     return (
         f"Looked for {what}{_where(union)} that many {unit}s have, in {several}: each {unit} gave weight 1 / sqrt(t) to t of their {what}, at most {parameters.d:,}, chosen at random.",
         f"Added discrete Gaussian noise to the sum of weights of each of these {what}, and took those that reached a threshold which no {what} of a single {unit} reach but for a chance of {spending.missed:g}.",
-        f"Counted the {unit}s that have each of them, of each {unit} at most {parameters.d:,} {what}, with discrete Gaussian noise of standard deviation {spending.error:.4g}.",
-        f"Published them with their noisy counts: in 19 of 20 cases the noise is at most {spending.error_bar:,}.",
+        *_counting(parameters, spending, union, what),
+    )
+
+
+def _counting(parameters: ListParameters, spending: Spending, union: Union, what: str) -> tuple[str, str]:
+    """Say how what was found was counted, and how far off counts are."""
+    unit, bar = parameters.unit, f"in 19 of 20 cases the noise is at most {spending.error_bar:,}"
+    if union.weeks is None:
+        return (
+            f"Counted the {unit}s that have each of them, of each {unit} at most {parameters.d:,} {what}, with discrete Gaussian noise of standard deviation {spending.error:.4g}.",
+            f"Published them with their noisy counts: {bar}.",
+        )
+    return (
+        f"Counted the {unit}s that have each of them week by week ({union.weeks} from the one with {union.since} on), of each {unit} at most {parameters.d:,} {what}, each in one of the {unit}'s weeks with it, chosen at random; discrete Gaussian noise was added to running sums of weeks.",
+        f"Published each with every week: {bar} of one week, and at most {spending.sums_bar:,} of the sum of any weeks in a row.",
     )
 
 

@@ -1,0 +1,62 @@
+"""Where the names of lines and points stand in a chart: at their ends, apart from each other, with room at the right."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+__all__ = ["HEIGHT", "names_at_ends", "room_for_names", "room_on_log"]
+
+Row = Mapping[str, Any]
+
+HEIGHT = 260
+# A line of text, a letter, a chart of two and a wide one have about so many pixels.
+NAME_HEIGHT, LETTER, CHART_WIDTH, WIDE_CHART = 13, 6.2, 440, 1000
+MOST_FOR_NAMES = 0.45  # of a chart's width
+
+
+def names_at_ends(last: Mapping[str, Row], field: str, domain: tuple[float, float]) -> list[Row]:
+    """Return where the name of each line stands, given its last point: there, or as near as other names allow."""
+    log = field == "seconds"
+    low, high = (math.log(end) if log else end for end in domain)
+    wanted = sorted(
+        (((math.log(max(row[field], domain[0])) if log else row[field]) - low) / (high - low), label)
+        for label, row in last.items()
+    )
+    places = _apart([place for place, _ in wanted], NAME_HEIGHT / HEIGHT)
+    found: list[Row] = []
+    for place, (_, label) in zip(places, wanted, strict=True):
+        value = low + place * (high - low)
+        row = {name: last[label][name] for name in ("family", "kind", "k", "eps")}
+        found.append({**row, "label": label, field: math.exp(value) if log else value})
+    return found
+
+
+def _apart(places: Sequence[float], gap: float) -> list[float]:
+    """Return places, ascending from 0 to 1, moved until each two are a gap apart, as far as there is room."""
+    moved = list(places)
+    for i in range(1, len(moved)):
+        moved[i] = max(moved[i], moved[i - 1] + gap)
+    ceiling = 1.0
+    for i in reversed(range(len(moved))):
+        moved[i] = min(moved[i], ceiling)
+        ceiling = moved[i] - gap
+    return moved
+
+
+def room_on_log(ks: Sequence[float], names: Sequence[Row]) -> float:
+    """Return where a logarithmic axis ends, so that the names at the right have room."""
+    low, high = math.log(ks[0] / 1.15), math.log(ks[-1] * 1.15)
+    part = _part_for(max(len(row["label"]) for row in names), CHART_WIDTH)
+    return math.exp(high + (high - low) * part / (1 - part))
+
+
+def _part_for(letters: int, width: int) -> float:
+    """Return the part of a chart's width that a name takes."""
+    return min(MOST_FOR_NAMES, (LETTER * letters + 14) / width)
+
+
+def room_for_names(drawn: Sequence[Row]) -> float:
+    """Return the part of a wide chart's width that the names beside its points take."""
+    return _part_for(max(len(row["right"]) for row in drawn), WIDE_CHART)
