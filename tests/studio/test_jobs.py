@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 
 import pytest
 
-from helpers import until, visible
+from helpers import has_ended, until, visible
 from incrowd.studio.folder import Folder
 from incrowd.studio.jobs import State, add_job, progress_of, result_of, state_of, write_state
 from incrowd.studio.runner import Runner
@@ -160,8 +161,6 @@ def test_the_command_line_writes_its_progress_and_ends_with_its_parent(tmp_path,
         "'run.run_on = lambda *a: (a[2].step(\"read\"), time.sleep(100)); main()', *sys.argv[1:]], env={**os.environ, 'INCROWD_PARENT': str(os.getpid())})\n"
         "print(child.pid, flush=True); time.sleep(100)"
     )
-    import subprocess  # noqa: PLC0415
-
     place = tmp_path / "progress.jsonl"
     parent = subprocess.Popen(
         [sys.executable, "-c", script, "anonymize", log, "--out", tmp_path / "out"],
@@ -174,10 +173,4 @@ def test_the_command_line_writes_its_progress_and_ends_with_its_parent(tmp_path,
     assert '"step": "read"' in place.read_text()
     parent.kill()
     parent.communicate()
-    until(lambda: not os.path.exists(f"/proc/{child}") or is_dead(child), "the job ends")  # noqa: PTH110
-
-
-def is_dead(process):
-    """A process that nobody waits for stays in the table."""
-    with open(f"/proc/{process}/stat", encoding="ascii") as file:  # noqa: PTH123
-        return file.read().rpartition(")")[2].split()[0] == "Z"
+    until(lambda: has_ended(child), "the job ends")

@@ -18,10 +18,10 @@ __all__ = [
     "anonymize_command",
     "audit_command",
     "check_choices",
+    "columns_of",
     "input_options",
     "look_command",
     "python_lines",
-    "read_form_of",
     "shell_line",
 ]
 
@@ -33,6 +33,10 @@ class Places(NamedTuple):
 
     out: Path
     private: Path
+
+    def series(self, project: Project) -> Path:
+        """Return where it is kept what was released of a project before, if it is a series."""
+        return self.private.parent / f"{project.id}-series"
 
     @property
     def map(self) -> Path:
@@ -47,7 +51,7 @@ def shell_line(arguments: Sequence[str]) -> str:
 
 def input_options(project: Project) -> list[str]:
     """Return the options that say how a project's input is written; ``anonymize``, ``audit`` and ``risk`` take them."""
-    columns = _columns(project)
+    columns = columns_of(project)
     spelled = [f"{role}={name}" for role, name in columns.items()]
     options = ["--columns", ",".join(spelled)] if columns else []
     for dial, text in said(FORM, project.reading):
@@ -77,7 +81,7 @@ def python_lines(project: Project, places: Places) -> str:
     """Return the same job in Python."""
     choices = project.choices
     reading: dict[str, Any] = {dial.name: text for dial, text in said(FORM, project.reading)}
-    if columns := _columns(project):
+    if columns := columns_of(project):
         reading["columns"] = columns
     arguments = {
         dial.argument: _value(dial.name, text) for dial, text in said(CHOICES, choices) if dial.argument
@@ -109,15 +113,6 @@ def check_choices(project: Project, places: Places) -> None:
     read_job(_options(project, places))
 
 
-def read_form_of(project: Project) -> Any:
-    """Return how a project's input is written; raises `BadInputError` for what fits no format."""
-    from incrowd.logs import read_form
-
-    given: dict[str, Any] = {dial.name: text for dial, text in said(FORM, project.reading)}
-    columns = _columns(project)
-    return read_form({**given, "columns": columns or None})
-
-
 def _options(project: Project, places: Places) -> Options:
     from incrowd.core.memory import machine_memory
     from incrowd.jobs.spec import Options
@@ -127,7 +122,7 @@ def _options(project: Project, places: Places) -> Options:
     chosen = said(CHOICES, project.choices)
     given |= {dial.name: text for dial, text in chosen if dial.method is None and dial.kind != "switch"}
     given["parameters"] = {dial.name: text for dial, text in chosen if dial.method is not None}
-    if columns := _columns(project):
+    if columns := columns_of(project):
         given["columns"] = ",".join(f"{role}={name}" for role, name in columns.items())
     if not given.get("method"):
         given["goal"] = goal_of(project.choices)
@@ -137,9 +132,9 @@ def _options(project: Project, places: Places) -> Options:
         given["text_forms"] = [part.strip() for part in given["text_forms"].split(",")]
     flags = _switches(project)
     given["certificate"] = "certificate" in flags
-    if "private_map" in flags:
-        given["private_map"] = places.map
-    return Options(project.source, places.out, **given)
+    if "series" in flags:
+        given["series"] = places.series(project)
+    return Options(project.source, places.out, dry_run=True, **given)
 
 
 def _job(project: Project) -> list[str]:
@@ -158,6 +153,7 @@ def _job(project: Project) -> list[str]:
 def _outputs(project: Project, places: Places) -> list[str]:
     flags = _switches(project)
     options = ["--private-map", str(places.map)] if "private_map" in flags else []
+    options += ["--series", str(places.series(project))] if "series" in flags else []
     return [*options, "--certificate"] if "certificate" in flags else options
 
 
@@ -170,7 +166,8 @@ def _switches(project: Project) -> set[str]:
     }
 
 
-def _columns(project: Project) -> dict[str, str]:
+def columns_of(project: Project) -> dict[str, str]:
+    """Return the columns that were named, by their roles."""
     return {dial.name: text for dial, text in said(COLUMNS, project.reading)}
 
 

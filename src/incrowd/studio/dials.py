@@ -29,6 +29,8 @@ class Dial(NamedTuple):
         The option on the command line, where it is not the name's.
     python
         The argument of :func:`incrowd.anonymize`; None: Python has none.
+    usual
+        What is taken where nothing is said, to be shown in the empty field.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Dial(NamedTuple):
     method: str | None = None
     flag: str | None = None
     python: str | None = ""
+    usual: str = ""
 
     @property
     def option(self) -> str:
@@ -94,15 +97,17 @@ MAIN = (
     Dial(
         "confidence",
         "Surest guess",
-        "At most this share of the people who hold one word hold any other word of the same tile. 1 sets no limit; the default is 0.8.",
+        "At most this share of the people who hold one word hold any other word of the same tile. 1 sets no limit.",
         method="mosaic",
+        usual="0.8",
     ),
     Dial(
         "cap",
         "Counts of one person",
-        "How often one person counts in a tile at most, so that one heavy user does not show. The default is 3.",
+        "How often one person counts in a tile at most, so that one heavy user does not show.",
         "number",
         method="mosaic",
+        usual="3",
     ),
     Dial(
         "counts",
@@ -115,8 +120,9 @@ MAIN = (
     Dial(
         "specificity",
         "Exact words",
-        "From 0 to 1. 1 keeps as many words exactly as it can, and makes the others coarser; the default is 0.85.",
+        "From 0 to 1. 1 keeps as many words exactly as it can, and makes the others coarser.",
         method="flock",
+        usual="0.85",
     ),
 )
 MORE = (
@@ -162,7 +168,7 @@ MORE = (
         "Further kinds of items",
         "For tiles: url, shown, hour, day, week, month, place, device, language, separated by commas.",
     ),
-    Dial("window", "Time", "Only events of this time, as 2006-03-01..2006-03-31."),
+    Dial("window", "Time", "Only events of this time, as 2006-03-01..2006-03-31; new in a series."),
     Dial("title", "Title", "What to call the data on the release's page. It is published.", python=None),
     Dial("date", "Date", "A day to put on the page, YYYY-MM-DD. It is published.", python=None),
     Dial("text_forms", "Text files", "Beside Parquet: any of jsonl, csv, dat.", flag="--write", python=None),
@@ -173,6 +179,14 @@ MORE = (
         "max_risk",
         "Most risk",
         "Attack it first, and publish nothing above this: singling_out=0.01, linkability, inference.",
+        python=None,
+    ),
+    Dial(
+        "series",
+        "Part of a series",
+        "For a log that grows: what was released of it before is kept beside, and a release that overlaps is refused. Say new as the time to go on where the last one ended.",
+        "switch",
+        default="no",
         python=None,
     ),
     Dial(

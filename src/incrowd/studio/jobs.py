@@ -63,12 +63,13 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a job has come; times are seconds since 1970."""
+    """How far a job has come; times are seconds since 1970, and `process` is its number while it runs."""
 
     status: Status = "queued"
     started: float | None = None
     ended: float | None = None
     exit_code: int | None = None
+    process: int | None = None
 
 
 class Step(NamedTuple):

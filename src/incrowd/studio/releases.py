@@ -46,12 +46,19 @@ class Release(NamedTuple):
 
     @property
     def files(self) -> list[tuple[str, int]]:
-        """Its files and their sizes."""
-        return [
-            (str(path.relative_to(self.path)), path.stat().st_size)
-            for path in sorted(self.path.rglob("*"))
+        """What is to be published, by its name in the archive, and sizes: its files, and the pages beside it."""
+        return [(name, path.stat().st_size) for name, path in self.parts.items()]
+
+    @property
+    def parts(self) -> dict[str, Path]:
+        """The files that are published, by their names in the archive."""
+        own = {f"{self.name}/{path.relative_to(self.path)}": path for path in sorted(self.path.rglob("*"))}
+        beside = [page_file(self.path, kind) for kind, _ in self.pages if kind != "report"]
+        return {
+            name: path
+            for name, path in (own | {path.name: path for path in beside}).items()
             if path.is_file()
-        ]
+        }
 
     @property
     def pages(self) -> list[tuple[str, str]]:
@@ -93,7 +100,7 @@ def places_of(folder: Folder, name: str) -> Places:
 
 def trial_places(folder: Folder) -> Places:
     """Return places that nothing is written to, for checks of a job that has none yet."""
-    return Places(folder.releases / "new-release", folder.private)
+    return Places(folder.releases / "new-release", folder.private / "new-release")
 
 
 def page_file(place: Path, kind: str) -> Path:
@@ -103,12 +110,9 @@ def page_file(place: Path, kind: str) -> Path:
 
 def zipped(release: Release) -> Iterator[bytes]:
     """Yield an archive of a release and the pages beside it, piece by piece; nothing private is in it."""
-    files = [(release.path / name, f"{release.name}/{name}") for name, _ in release.files]
-    beside = [page_file(release.path, kind) for kind, _ in release.pages if kind != "report"]
-    files += [(path, path.name) for path in beside]
     out = _Pieces()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
-        for path, name in files:
+        for name, path in release.parts.items():
             with (
                 path.open("rb") as source,
                 archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as entry,

@@ -112,7 +112,9 @@ class Runner:
                     start_new_session=True,
                 )
             self._running = (job.id, process)
-            write_state(self._folder, job.id, State(status="running", started=time.time()))
+            write_state(
+                self._folder, job.id, State(status="running", started=time.time(), process=process.pid)
+            )
         code = process.wait()
         with self._lock:
             self._running = None

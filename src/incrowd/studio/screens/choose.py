@@ -14,6 +14,7 @@ from incrowd.errors import BadInputError
 from incrowd.studio.commands import anonymize_command, check_choices, python_lines, shell_line
 from incrowd.studio.dials import CHOICES, MAIN, MORE, goal_of, method_of
 from incrowd.studio.folder import Folder
+from incrowd.studio.inputs import is_baskets
 from incrowd.studio.pages import Form, error_by_field, fragment, page, posted, project_of, see, studio_of
 from incrowd.studio.projects import Project, change_project
 from incrowd.studio.releases import places_of, trial_places
@@ -47,6 +48,7 @@ def _page(
     from incrowd.methods.registry import GOALS as QUESTIONS
     from incrowd.methods.registry import METHODS
 
+    offered = [name for name in QUESTIONS if name != "queries" or not is_baskets(project)]
     methods = [("", "the goal's")]
     methods += [(name, f"{name}: {one.promise}") for name, one in METHODS.items() if one.use == "publishing"]
     return page(
@@ -55,7 +57,11 @@ def _page(
         status=422 if errors else 200,
         project=project,
         screen=SCREEN,
-        goals=[(name, *GOALS[name], goal.question, goal.method) for name, goal in QUESTIONS.items()],
+        goals=[
+            (name, *GOALS[name], goal.question, goal.method)
+            for name, goal in QUESTIONS.items()
+            if name in offered
+        ],
         goal=goal_of(values),
         main=MAIN,
         more=[dial._replace(values=tuple(methods)) if dial.name == "method" else dial for dial in MORE],

@@ -9,20 +9,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from incrowd.errors import BadInputError, IncrowdError
-from incrowd.studio.commands import look_command, read_form_of
+from incrowd.errors import BadInputError
+from incrowd.studio.commands import look_command
 from incrowd.studio.dials import COLUMNS, FORM
 from incrowd.studio.folder import Folder
+from incrowd.studio.inputs import first_rows_of, recognise_input, size_of
 from incrowd.studio.jobs import add_job
 from incrowd.studio.pages import Form, error_by_field, fragment, page, posted, project_of, see, studio_of
 from incrowd.studio.projects import Project, change_project
 from incrowd.studio.screen import Screen
-from incrowd.studio.shown import masked
 from incrowd.studio.views import current_look
 
 __all__ = ["SCREEN"]
 
-FIRST_ROWS = 5
 FIELDS = [dial.name for dial in (*COLUMNS, *FORM)]
 
 
@@ -44,50 +43,28 @@ def _page(request: Request, project: Project, errors: dict[str, str] | None = No
         errors=errors or found,
         columns=COLUMNS,
         form=FORM,
-        rows=[] if recognised is None else _rows(project),
+        rows=[] if recognised is None else first_rows_of(project),
         revealed=False,
         look=current_look(folder, project),
-        size=_size(project),
+        size=size_of(project),
     )
 
 
 def _recognised(project: Project) -> tuple[Any, dict[str, str]]:
     """Return what the first bytes say, or the error beside its field."""
-    from incrowd.jobs.plan import recognise
-
     try:
-        return recognise(project.source, read_form_of(project)), {}
+        return recognise_input(project), {}
     except BadInputError as error:
         return None, error_by_field(error, FIELDS)
-
-
-def _size(project: Project) -> int:
-    from incrowd.logs.files import find_parts
-
-    try:
-        return sum(part.path.stat().st_size for part in find_parts(project.source))
-    except (IncrowdError, OSError):
-        return 0
-
-
-def _rows(project: Project, *, revealed: bool = False) -> list[dict[str, str]]:
-    """Return the first records, as dots unless they are to be seen."""
-    from incrowd.logs import first_records
-
-    try:
-        records = first_records(project.source, read_form_of(project), FIRST_ROWS)
-    except BadInputError:
-        return []
-    if revealed:
-        return records
-    return [{role: masked(text) for role, text in record.items()} for record in records]
 
 
 def rows(request: Request) -> Response:
     """Show the first records, or hide them again."""
     project = project_of(request)
     revealed = request.query_params.get("show") == "yes"
-    return fragment("_rows.html", project=project, rows=_rows(project, revealed=revealed), revealed=revealed)
+    return fragment(
+        "_rows.html", project=project, rows=first_rows_of(project, revealed=revealed), revealed=revealed
+    )
 
 
 def save(request: Request, form: Form) -> Response:
@@ -119,7 +96,7 @@ def counts(request: Request) -> Response:
 
 
 def _counts(folder: Folder, project: Project) -> dict[str, Any]:
-    return {"project": project, "look": current_look(folder, project), "size": _size(project)}
+    return {"project": project, "look": current_look(folder, project), "size": size_of(project)}
 
 
 SCREEN = Screen(

@@ -33,10 +33,8 @@ def show(request: Request) -> Response:
     release = next((one for one in own if one.name == wanted), None) if wanted else next(iter(own), None)
     if wanted and release is None:
         raise HTTPException(404)
-    shown = {} if release is None else _shown(folder, project, release)
-    return page(
-        request, "publish.html", project=project, screen=SCREEN, release=release, releases=own, **shown
-    )
+    shown = {"project": project, "release": None} if release is None else _shown(folder, project, release)
+    return page(request, "publish.html", screen=SCREEN, releases=own, **shown)
 
 
 def _shown(folder: Folder, project: Project, release: Release) -> dict[str, Any]:
@@ -52,6 +50,7 @@ def _shown(folder: Folder, project: Project, release: Release) -> dict[str, Any]
             if is_people
             else "No: nothing says which parts are one person's.",
             people_are_served=is_people,
+            kinds=str(manifest["parameters"].get("kinds") or "").split(","),
         ),
         "beside": [name for name in result.get("beside", []) if name != release.name],
         "rejected": result.get("rejected", {}).get("by_reason", {}),

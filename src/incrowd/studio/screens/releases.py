@@ -61,9 +61,9 @@ def _row(name: str, first: Any, second: Any) -> tuple[str, str, str, bool]:
 
 
 def _text(value: Any) -> str:
-    if value is None:
-        return "none"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 SCREEN = Screen(

@@ -39,6 +39,8 @@ const noteAll = () => document.querySelectorAll("[data-say]").forEach(note);
 noteAll();
 body.addEventListener("htmx:afterSettle", noteAll);
 
+document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
 const inWords = (s) => s < 10 ? s.toFixed(1) + " s" : s < 120 ? s.toFixed(0) + " s" : s < 7200 ? (s / 60).toFixed(0) + " min" : (s / 3600).toFixed(1) + " h";
 setInterval(() => {
   for (const one of document.querySelectorAll("[data-since]")) one.textContent = inWords(Math.max(0, Date.now() / 1000 - one.dataset.since));
