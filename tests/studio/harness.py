@@ -41,13 +41,15 @@ class Tab(Page):
         self.until("window.left === undefined && document.readyState === 'complete'")
 
     def shown(self, selector="main"):
-        """Return the text that a person sees in a part of the page; "" if it is not there."""
-        return self.run(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''")
+        """Return the text that a person sees in a part of the page; "" if it is not there, or hidden."""
+        return self.run(f"{_seen(selector)}")
 
     def until_shown(self, text, selector="main"):
-        self.until(
-            f"(document.querySelector({json.dumps(selector)})?.innerText ?? '').includes({json.dumps(text)})"
-        )
+        self.until(f"{_seen(selector)}.includes({json.dumps(text)})")
+
+
+def _seen(selector):
+    return f"[...document.querySelectorAll({json.dumps(selector)})].slice(0, 1).map(one => one.checkVisibility() ? one.innerText : '').join()"
 
 
 class Studio:

@@ -15,6 +15,7 @@ import pytest
 from helpers import has_ended, until, visible
 from incrowd.studio.folder import Folder
 from incrowd.studio.jobs import all_jobs, state_of
+from incrowd.studio.projects import change_project, read_project
 from incrowd.studio.screens import SCREENS
 from studio.harness import running_studio, start_studio
 
@@ -205,7 +206,7 @@ def test_the_input_is_counted_with_the_lines_that_cannot_be_read(studio, tab, lo
     tab.press("#count")
     tab.until_shown("people", "#counts dl")
     figures = dict(zip(*[iter(tab.shown("#counts dl").split("\n"))] * 2, strict=False))
-    assert (figures["62"], figures["20"]) == ("lines", "people")
+    assert (figures["lines"], figures["people"]) == ("62", "20")
     assert "line 62" in tab.shown("#counts table")
     assert visible(studio.folder / "jobs") >= {"000001"}
     check_nothing_wrong(tab, studio)
@@ -288,6 +289,8 @@ def job_process(folder):
 
 
 def stop_the_job(folder):
+    """Let the job that runs stand still, once it has begun."""
+    until(lambda: list(folder.jobs.glob("*/progress.jsonl")), "the job has begun")
     os.kill(until(lambda: job_process(folder), "the job runs"), signal.SIGSTOP)
 
 
@@ -303,6 +306,7 @@ def test_a_killed_studio_loses_nothing_and_its_job_can_be_run_again(tmp_path, ne
     tab.open(studio.entrance)
     tab.until_shown("Your projects")
     project = begin(tab, studio, baskets)
+    change_project(folder, read_project(folder, project), choices={"goal": "people", "k": "3"})
     release_page = f"/p/{project}/run"
     tab.visit(studio.home + release_page)
     tab.press("#start")
