@@ -7,6 +7,7 @@ import os
 import signal
 import time
 import zipfile
+from importlib import resources
 from io import BytesIO
 from urllib.request import Request, urlopen
 
@@ -125,6 +126,22 @@ def test_every_screen_can_be_loaded_again_and_fits(studio, tab, screen):
     weight = "performance.getEntriesByType('resource').filter(one => !one.name.includes('vega')).reduce((sum, one) => sum + one.decodedBodySize, 0)"
     assert tab.run(weight) < 1_000_000
     check_nothing_wrong(tab, studio)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("screen", ["", *(f"p/sample-1/{screen.slug}" for screen in SCREENS)])
+def test_axe_finds_nothing_serious(studio, tab, screen, dark):
+    """Labels, roles, names, contrast: what a program can see of how usable a page is without eyes or a mouse."""
+    axe = resources.files(pytest.importorskip("axe_core_python", reason="axe-core is not installed"))
+    tab.visit(f"{studio.home}/{screen}")
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+    tab.tell("Emulation.setEmulatedMedia", features=[scheme])
+    tab.run("document.querySelectorAll('details').forEach(one => { one.open = true; }); true")
+    tab.run(axe.joinpath("axe.min.js").read_text(encoding="utf-8") + "; true")
+    found = tab.run(
+        "axe.run().then(found => found.violations.map(one => [one.impact, one.id, one.nodes[0].html]))"
+    )
+    assert [one for one in found if one[0] in {"serious", "critical"}] == []
 
 
 def test_a_releases_page_has_no_part_in_the_session(studio, tab):
