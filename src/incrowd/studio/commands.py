@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from incrowd.studio.dials import CHOICES, COLUMNS, FORM, goal_of, method_of, said
+from incrowd.studio.dials import CHOICES, COLUMNS, FORM, goal_of, said
 from incrowd.studio.projects import Project
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ __all__ = [
     "python_lines",
     "shell_line",
 ]
-
-NOISY = ("dp", "korolova")
 
 
 class Places(NamedTuple):
@@ -158,9 +156,7 @@ def _outputs(project: Project, places: Places) -> list[str]:
 
 
 def _switches(project: Project) -> set[str]:
-    """Return the switches that are on; a list with noise has neither a map nor a certificate."""
-    if method_of(project.choices) in NOISY:
-        return set()
+    """Return the switches that are on."""
     return {
         dial.name for dial, text in said(CHOICES, project.choices) if dial.kind == "switch" and text == "yes"
     }

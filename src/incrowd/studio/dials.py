@@ -207,6 +207,7 @@ MORE = (
     ),
 )
 CHOICES = (*MAIN, *MORE)
+NOT_NOISY = ("k", "private_map", "certificate")
 
 
 def goal_of(choices: Mapping[str, str]) -> str:
@@ -224,8 +225,16 @@ def method_of(choices: Mapping[str, str]) -> str:
     return GOALS[goal].method if goal in GOALS else "mosaic"  # type: ignore[index]
 
 
+def is_noisy(choices: Mapping[str, str]) -> bool:
+    """Tell whether the release will be a list with noise, which has no k, no private map and no certificate."""
+    from incrowd.methods.registry import METHODS
+
+    method = METHODS.get(method_of(choices))
+    return method is not None and method.is_noisy
+
+
 def said(dials: tuple[Dial, ...], values: Mapping[str, str]) -> list[tuple[Dial, str]]:
     """Return the dials that say something, with what they say; a method's own only where it runs."""
-    method = method_of(values)
-    pairs = [(dial, values.get(dial.name, dial.default).strip()) for dial in dials]
+    method, idle = method_of(values), NOT_NOISY if is_noisy(values) else ()
+    pairs = [(dial, values.get(dial.name, dial.default).strip()) for dial in dials if dial.name not in idle]
     return [(dial, text) for dial, text in pairs if text and dial.method in (None, method)]
