@@ -169,7 +169,7 @@ def test_two_releases_are_compared(studio, tab):
     [
         ("/no/such/file.tsv", "does not exist"),
         ("", "give the path"),
-        ("https://example.org/x", "does not exist"),
+        ("https://example.org/x", "fetch the file first"),
     ],
 )
 def test_a_file_that_is_not_there_is_said_beside_the_field(studio, tab, path, said):
