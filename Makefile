@@ -56,5 +56,5 @@ $(VENV)/runtime: pyproject.toml
 	@touch $@
 
 $(VENV)/development: $(VENV)/runtime
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[gateway,spark]' --group dev
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[gateway,spark,studio]' --group dev
 	@touch $@

@@ -26,7 +26,8 @@ that says what and how to fix it; 130 stopped by Ctrl-C (143 by SIGTERM, 129 by 
 
 Environment: `INCROWD_CACHE_DIR` is where compiled kernels are kept (default: the user's cache directory; they are compiled
 once, on the first run). `TMPDIR` is where reading spills what does not fit into `--memory`; what a killed run left there is
-removed by the next one. `INCROWD_DEBUG=1` shows the traceback of an unforeseen error: it may quote records, so keep it private.
+removed by the next one. For programs that run this one: `INCROWD_PROGRESS=FILE` appends the progress to a file, one JSON object a line, and `INCROWD_PARENT=PID`
+ends the program when that process ends. `INCROWD_DEBUG=1` shows the traceback of an unforeseen error: it may quote records, so keep it private.
 """
 
 

@@ -16,7 +16,17 @@ import pyarrow as pa
 from incrowd.release.files.digest import Digest
 from incrowd.release.files.records import Record
 
-__all__ = ["Clock", "Quiet", "digest_of", "free_port", "strings", "until", "until_async", "visible"]
+__all__ = [
+    "Clock",
+    "Quiet",
+    "digest_of",
+    "free_port",
+    "has_ended",
+    "strings",
+    "until",
+    "until_async",
+    "visible",
+]
 
 PATIENCE = 60.0
 BETWEEN = 0.05
@@ -55,6 +65,15 @@ def free_port() -> int:
 def visible(directory: Path) -> set[str]:
     """Return the names in a directory, hidden ones too."""
     return {path.name for path in directory.iterdir()}
+
+
+def has_ended(process: int) -> bool:
+    """Tell whether a process has ended; one that nobody waits for stays in the table."""
+    try:
+        status = Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return True
+    return status.rpartition(")")[2].split()[0] == "Z"
 
 
 def strings(*texts: str | None) -> pa.Array:

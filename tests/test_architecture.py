@@ -17,7 +17,7 @@ LAYERS = (
     ("logs", "methods", "metrics", "auditing", "generalizer"),
     ("release", "gateway", "attacks"),
     ("jobs",),
-    ("spark",),
+    ("spark", "studio"),
     ("cli",),
 )
 HEIGHT = {part: height for height, parts in enumerate(LAYERS) for part in parts}

@@ -27,6 +27,7 @@ COMMANDS = [
     ["gateway"],
     ["synth"],
     ["init"],
+    ["studio"],
     ["taxonomy"],
     ["taxonomy", "show"],
     ["taxonomy", "check"],

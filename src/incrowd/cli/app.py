@@ -19,7 +19,9 @@ from incrowd.cli import commands
 from incrowd.cli.certificate import certificate
 from incrowd.cli.init import init
 from incrowd.cli.risk import risk
+from incrowd.cli.studio import studio
 from incrowd.core.left_out import leave_out_unused
+from incrowd.core.parent import end_with_parent
 from incrowd.errors import IncrowdError, nearest, options_as_flags
 
 __all__ = ["cli", "main"]
@@ -28,6 +30,7 @@ BAD_USAGE = 2
 INTERNAL = 3
 BY_SIGNAL = 128  # and the signal's number
 GATEWAY = "gateway"  # handles signals itself
+PARENT_VARIABLE = "INCROWD_PARENT"
 STOPPED = "stopped; nothing was published"
 _OTHER_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
@@ -59,7 +62,7 @@ def cli() -> None:
     """  # noqa: D301 - click needs this character
 
 
-for command in (*commands.ALL, risk, certificate, init):
+for command in (*commands.ALL, risk, certificate, init, studio):
     cli.add_command(command)
 taxonomy = Commands("taxonomy", help="Look at a taxonomy: its shape and its problems.")
 for command in commands.TAXONOMY:
@@ -104,6 +107,8 @@ def main(arguments: list[str] | None = None) -> None:
 def _own_arguments() -> list[str]:
     """Return the arguments of a process that is the program's own, and import only what the program uses."""
     leave_out_unused()
+    if parent := os.environ.get(PARENT_VARIABLE):
+        end_with_parent(int(parent))
     return sys.argv[1:]
 
 

@@ -1,9 +1,13 @@
-"""Progress on stderr: bars on a terminal, quiet otherwise."""
+"""Progress on stderr: bars on a terminal, quiet otherwise. Programs that run this one get it in a file."""
 
 from __future__ import annotations
 
+import json
+import os
+import time
+from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import (
@@ -34,6 +38,38 @@ TITLES = {
 FIRST_RUN = "incrowd: compiling kernels for this machine; this happens once and takes up to a minute"
 
 
+FILE_VARIABLE = "INCROWD_PROGRESS"
+BETWEEN_LINES = 0.2  # seconds
+
+
+class ProgressFile:
+    """Appends the progress to the file that ``INCROWD_PROGRESS`` names, one JSON object a line; does nothing without it."""
+
+    def __init__(self) -> None:
+        name = os.environ.get(FILE_VARIABLE)
+        self._path = Path(name) if name else None
+        self._name = ""
+        self._written = 0.0
+
+    def step(self, name: str) -> None:
+        """Say that a step begins."""
+        self._name = name
+        self._write()
+
+    def reading(self, done: int, total: int) -> None:
+        """Say how much of the step is done, a few times a second and at its end."""
+        if done >= total or time.monotonic() - self._written >= BETWEEN_LINES:
+            self._write(done=done, total=total)
+
+    def _write(self, **more: Any) -> None:
+        if self._path is None:
+            return
+        self._written = time.monotonic()
+        line = {"step": self._name, "title": TITLES[self._name], "time": round(time.time(), 2), **more}
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+
 class ProgressBars:
     """A progress listener that shows each step of a job as it runs."""
 
@@ -50,6 +86,7 @@ class ProgressBars:
             disable=not self._console.is_terminal,
         )
         self._task: TaskID | None = None
+        self._file = ProgressFile()
 
     def __enter__(self) -> Self:
         self._bars.start()
@@ -65,6 +102,7 @@ class ProgressBars:
         if self._task is not None:
             self._bars.update(self._task, total=1, completed=1)
         self._task = self._bars.add_task(TITLES[name], total=None)
+        self._file.step(name)
         if name == "compile":
             self._console.print(FIRST_RUN, highlight=False, soft_wrap=True)
 
@@ -72,3 +110,4 @@ class ProgressBars:
         """Show the progress of the step."""
         if self._task is not None:
             self._bars.update(self._task, total=total, completed=done)
+            self._file.reading(done, total)

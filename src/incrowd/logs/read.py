@@ -16,7 +16,7 @@ from incrowd.logs.formats.blocks import BLOCK_BYTES, Block
 from incrowd.logs.formats.detect import choose_format
 from incrowd.logs.formats.encoding import UTF8, DecodedStream
 from incrowd.logs.formats.parquet import read_parquet
-from incrowd.logs.formats.parts import Part, open_parts
+from incrowd.logs.formats.parts import Part, first_rows, open_parts
 from incrowd.logs.formats.rows import Rows, accept
 from incrowd.logs.formats.source import Source
 from incrowd.logs.formats.text import cutter_of, parse_blocks
@@ -26,7 +26,7 @@ from incrowd.logs.rejects import Rejects
 from incrowd.logs.store import Store, make_events
 from incrowd.logs.tokens import TokenTable
 
-__all__ = ["format_of", "look_at", "read_baskets", "read_log", "read_parts"]
+__all__ = ["first_records", "format_of", "look_at", "read_baskets", "read_log", "read_parts"]
 
 
 def read_log(
@@ -163,6 +163,23 @@ def format_of(given: Inputs, form: InputForm | None = None) -> str:
     """Return the format as which an input would be read, by the first bytes of its first file."""
     form = form or InputForm()
     return choose_format(_open_sources(find_parts(given)[:1], form.encoding)[0], form)
+
+
+def first_records(given: Inputs, form: InputForm, most: int = 5) -> list[dict[str, str]]:
+    """Return the first records of an input as they are written, by the roles of their columns. They are private."""
+    _, part = look_at(given, form)
+    if part.layout.format == "dat":
+        lines = part.source.head.decode(errors="replace").splitlines()
+        return [{"items": line} for line in lines if line.strip()][:most]
+    rows = first_rows(part)
+    if rows is None:
+        return []
+    columns = {"user": rows.user, "time": rows.time, "query": rows.query, "url": rows.url, **rows.more}
+    texts = {role: column[:most].to_pylist() for role, column in columns.items() if column is not None}
+    return [
+        {role: str(text) for role, text in zip(texts, row, strict=True)}
+        for row in zip(*texts.values(), strict=True)
+    ]
 
 
 class _Reader:

@@ -25,6 +25,7 @@ from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
 from incrowd.core.left_out import leave_out_unused
+from incrowd.core.parent import end_with_parent
 from incrowd.core.temporary import private_directory
 from incrowd.errors import IncrowdError
 from incrowd.gateway.config.settings import Config
@@ -41,7 +42,7 @@ from incrowd.gateway.server.connections import (
 )
 from incrowd.gateway.server.handover import Inbox, Outbox
 from incrowd.gateway.server.prepared import Prepared, prepare, source_files, unprepared
-from incrowd.gateway.server.processes import end_with_parent, log_ended_workers
+from incrowd.gateway.server.processes import log_ended_workers
 from incrowd.gateway.server.stamps import Stamp, UnsettledError, is_settled, stamps_of, wait_until_settled
 
 __all__ = ["run_gateway"]

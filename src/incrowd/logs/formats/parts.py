@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from incrowd.logs.form import InputForm
+    from incrowd.logs.formats.rows import Rows
     from incrowd.logs.formats.source import Source
     from incrowd.logs.formats.streams import Stream
 
-__all__ = ["Part", "open_parts", "with_times"]
+__all__ = ["Part", "first_rows", "open_parts", "with_times"]
 
 
 class Part(NamedTuple):
@@ -126,35 +127,37 @@ def _digest(source: Source) -> bytes:
     return digest.digest()
 
 
+def first_rows(part: Part) -> Rows | None:
+    """Return some first rows of a part that has columns, as they are written; None where there are none."""
+    is_parquet = part.layout.format == "parquet"
+    return next(
+        read_parquet(part.source, part.layout, _ignore) if is_parquet else _rows_in(_Head(part), part), None
+    )
+
+
 def _first_times(part: Part) -> pa.Array:
     """Return some times as they are written, or as seconds where the format has them."""
-    is_parquet = part.layout.format == "parquet"
-    columns = _times_of_table(part) if is_parquet else _times_in(_Head(part), part)
-    return next(columns, pa.array([], pa.string()))
+    rows = first_rows(part)
+    return pa.array([], pa.string()) if rows is None else rows.time
 
 
 def _all_times(parts: Sequence[Part]) -> Iterator[pa.StringArray]:
     """Yield the times of all parts, block by block."""
     for part in parts:
         if part.layout.format == "parquet":
-            yield from _times_of_table(part)
+            yield from (rows.time for rows in read_parquet(part.source, part.layout, _ignore))
         else:
             with part.source.open() as stream:
-                yield from _times_in(stream, part)
+                yield from (rows.time for rows in _rows_in(stream, part))
 
 
-def _times_of_table(part: Part) -> Iterator[pa.Array]:
-    for rows in read_parquet(part.source, part.layout, _ignore):
-        yield rows.time
-
-
-def _times_in(stream: Stream, part: Part) -> Iterator[pa.StringArray]:
+def _rows_in(stream: Stream, part: Part) -> Iterator[Rows]:
     source, layout = part
     rejects = Rejects()  # what cannot be read is reported when the rows are read
     blocks = cutter_of(layout, rejects, name=source.name).blocks(stream)
     for rows in parse_blocks(blocks, layout, rejects, header=layout.header):
         rejects.take()
-        yield rows.time
+        yield rows
 
 
 class _Head:

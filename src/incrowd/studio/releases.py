@@ -1,0 +1,150 @@
+"""The releases in the folder, as their manifests describe them; their pages; and what is downloaded."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from incrowd.core.neighbours import holds_release
+from incrowd.studio.commands import Places
+from incrowd.studio.folder import Folder
+from incrowd.studio.jobs import Job, all_jobs
+
+__all__ = [
+    "PAGES",
+    "Release",
+    "all_releases",
+    "new_places",
+    "page_file",
+    "places_of",
+    "read_release",
+    "trial_places",
+    "zipped",
+]
+
+PAGES = {"report": "The release's page", "certificate": "Certificate", "dictionary": "Dictionary"}
+CHUNK = 1 << 16
+LONGEST_MANIFEST = 1 << 20
+
+
+class Release(NamedTuple):
+    """A release: its name, where it is, its manifest, when it was written, and the job that made it (None: not the studio's)."""
+
+    name: str
+    path: Path
+    manifest: dict[str, Any]
+    written: float
+    job: Job | None
+
+    @property
+    def project(self) -> str | None:
+        """Whose it is."""
+        return self.job.project if self.job else None
+
+    @property
+    def files(self) -> list[tuple[str, int]]:
+        """What is to be published, by its name in the archive, and sizes: its files, and the pages beside it."""
+        return [(name, path.stat().st_size) for name, path in self.parts.items()]
+
+    @property
+    def parts(self) -> dict[str, Path]:
+        """The files that are published, by their names in the archive."""
+        own = {f"{self.name}/{path.relative_to(self.path)}": path for path in sorted(self.path.rglob("*"))}
+        beside = [page_file(self.path, kind) for kind, _ in self.pages if kind != "report"]
+        return {
+            name: path
+            for name, path in (own | {path.name: path for path in beside}).items()
+            if path.is_file()
+        }
+
+    @property
+    def pages(self) -> list[tuple[str, str]]:
+        """The pages that there are, with their titles."""
+        return [(kind, title) for kind, title in PAGES.items() if page_file(self.path, kind).is_file()]
+
+
+def all_releases(folder: Folder) -> list[Release]:
+    """Return all releases, the newest first."""
+    jobs = {job.release: job for job in all_jobs(folder) if job.kind == "release"}
+    found = [_read(place, jobs.get(place.name)) for place in folder.releases.iterdir()]
+    return sorted((one for one in found if one is not None), key=lambda one: (-one.written, one.name))
+
+
+def read_release(folder: Folder, name: str) -> Release | None:
+    """Return a release by its name; None if there is none."""
+    place = folder.named("releases", name)
+    job = next((job for job in all_jobs(folder) if job.kind == "release" and job.release == name), None)
+    return None if place is None else _read(place, job)
+
+
+def _read(place: Path, job: Job | None) -> Release | None:
+    if place.name.startswith(".") or not holds_release(place):
+        return None
+    file = place / "manifest.json"
+    manifest = json.loads(file.read_text(encoding="utf-8"))
+    return Release(place.name, place, manifest, file.stat().st_mtime, job)
+
+
+def new_places(folder: Folder, wanted: str) -> Places:
+    """Return where a new release goes; its private directory is made, so that no other takes the name."""
+    return places_of(folder, folder.take_name("private", wanted))
+
+
+def places_of(folder: Folder, name: str) -> Places:
+    """Return where a release and its private map are, or would be."""
+    return Places(folder.releases / name, folder.private / name)
+
+
+def trial_places(folder: Folder) -> Places:
+    """Return places that nothing is written to, for checks of a job that has none yet."""
+    return Places(folder.releases / "new-release", folder.private / "new-release")
+
+
+def page_file(place: Path, kind: str) -> Path:
+    """Return the file of one of a release's pages."""
+    return place / "report.html" if kind == "report" else place.with_name(f"{place.name}.{kind}.html")
+
+
+def zipped(release: Release) -> Iterator[bytes]:
+    """Yield an archive of a release and the pages beside it, piece by piece; nothing private is in it."""
+    out = _Pieces()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
+        for name, path in release.parts.items():
+            with (
+                path.open("rb") as source,
+                archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as entry,
+            ):
+                while data := source.read(CHUNK):
+                    entry.write(data)
+                    yield from out.take()
+            yield from out.take()
+    yield from out.take()
+
+
+class _Pieces:
+    """A file that is only written to, and whose bytes are taken away as they come."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._length = 0
+
+    def write(self, data: bytes) -> int:
+        self._pieces.append(bytes(data))
+        self._length += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        return self._length
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def take(self) -> Iterator[bytes]:
+        pieces, self._pieces = self._pieces, []
+        yield from pieces

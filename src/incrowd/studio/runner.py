@@ -1,0 +1,167 @@
+"""Runs jobs one at a time, each in a process group of its own, and ends them cleanly."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from incrowd.core.atomic import working_beside
+from incrowd.core.temporary import private_directory
+from incrowd.errors import IncrowdError
+from incrowd.studio.folder import Folder
+from incrowd.studio.jobs import Job, State, all_jobs, read_job, state_of, write_state
+
+__all__ = ["Runner"]
+
+PATIENCE = 5.0
+"""Seconds that a job has to end by itself once it is cancelled."""
+
+
+class Runner:
+    """A thread that runs the jobs that wait in the folder, the oldest first.
+
+    Parameters
+    ----------
+    folder
+        The studio's folder.
+    program
+        How the command line is started; arguments follow.
+    """
+
+    def __init__(
+        self, folder: Folder, program: tuple[str, ...] = (sys.executable, "-P", "-m", "incrowd")
+    ) -> None:
+        self._folder = folder
+        self._program = program
+        self._lock = threading.RLock()
+        self._wake = threading.Event()
+        self._stopping = False
+        self._running: tuple[str, subprocess.Popen[bytes]] | None = None
+        self._cancelled: set[str] = set()
+        self._thread = threading.Thread(target=self._loop, name="jobs", daemon=True)
+
+    def start(self) -> None:
+        """Note what an earlier studio left unfinished, and begin with what waits."""
+        for job in all_jobs(self._folder):
+            if state_of(self._folder, job.id).status == "running":
+                self._end(job, "interrupted", None)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Say that a job was added."""
+        self._wake.set()
+
+    def cancel(self, identity: str) -> None:
+        """Cancel a job that waits or runs; one that has ended stays as it is."""
+        with self._lock:
+            job = read_job(self._folder, identity)
+            if job is None:
+                return
+            if self._running is not None and self._running[0] == identity:
+                self._cancelled.add(identity)
+                _terminate(self._running[1])
+            elif state_of(self._folder, identity).status == "queued":
+                self._end(job, "cancelled", None)
+
+    def stop(self) -> None:
+        """Stop the job that runs, and begin no other."""
+        with self._lock:
+            self._stopping = True
+            running = self._running
+        self._wake.set()
+        if running is not None:
+            _terminate(running[1])
+        if self._thread.is_alive():
+            self._thread.join(PATIENCE + 1)
+
+    def _loop(self) -> None:
+        while not self._stopping:
+            job = next(
+                (job for job in all_jobs(self._folder) if state_of(self._folder, job.id).status == "queued"),
+                None,
+            )
+            if job is None:
+                self._wake.wait()
+                self._wake.clear()
+            else:
+                self._run(job)
+
+    def _run(self, job: Job) -> None:
+        place = self._folder.jobs / job.id
+        with self._lock:
+            if self._stopping or state_of(self._folder, job.id).status != "queued":
+                return
+            with _private(place / "result.json") as result, _private(place / "log.txt") as log:
+                process = subprocess.Popen(  # noqa: S603 - our own program
+                    [*self._program, *job.arguments, "--json"],
+                    stdin=subprocess.DEVNULL,
+                    stdout=result,
+                    stderr=log,
+                    env={
+                        **os.environ,
+                        "INCROWD_PROGRESS": str(place / "progress.jsonl"),
+                        "INCROWD_PARENT": str(os.getpid()),
+                    },
+                    start_new_session=True,
+                )
+            self._running = (job.id, process)
+            write_state(
+                self._folder, job.id, State(status="running", started=time.time(), process=process.pid)
+            )
+        code = process.wait()
+        with self._lock:
+            self._running = None
+            self._end(job, self._status(job, code), code)
+
+    def _status(self, job: Job, code: int) -> str:
+        if code == 0:
+            return "done"
+        if job.id in self._cancelled:
+            return "cancelled"
+        return "interrupted" if self._stopping else "failed"
+
+    def _end(self, job: Job, status: str, code: int | None) -> None:
+        """Note how a job ended; remove what one that did not end well has left."""
+        before = state_of(self._folder, job.id)
+        if status in ("cancelled", "interrupted") or (code is not None and code < 0):
+            _clean(job)
+        write_state(
+            self._folder,
+            job.id,
+            State(status=status, started=before.started, ended=time.time(), exit_code=code),  # type: ignore[arg-type]
+        )
+
+
+def _terminate(process: subprocess.Popen[bytes]) -> None:
+    """Ask a process group to end, and kill it if it does not."""
+    _signal(process, signal.SIGTERM)
+    timer = threading.Timer(PATIENCE, _signal, (process, signal.SIGKILL))
+    timer.daemon = True
+    timer.start()
+
+
+def _signal(process: subprocess.Popen[bytes], number: int) -> None:
+    if process.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+
+
+def _clean(job: Job) -> None:
+    """Remove the temporary files of a job that was killed; its final names were never taken."""
+    with suppress(IncrowdError, OSError), private_directory():
+        pass
+    for path in job.writes:
+        with suppress(IncrowdError, OSError), working_beside(Path(path)):
+            pass
+
+
+def _private(path: Path) -> BinaryIO:
+    """Open a file that only its owner may read."""
+    return os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb")

@@ -1,0 +1,147 @@
+"""Publish: what is promised and was checked, the pages to go with it, the archive, and how to do it again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from incrowd.report.use import purposes
+from incrowd.studio.commands import audit_command, shell_line
+from incrowd.studio.folder import Folder
+from incrowd.studio.jobs import add_job, jobs_of, result_of
+from incrowd.studio.pages import Form, fragment, page, posted, project_of, see, studio_of
+from incrowd.studio.projects import Project
+from incrowd.studio.releases import PAGES, Release, all_releases, page_file, places_of, read_release, zipped
+from incrowd.studio.screen import Screen
+from incrowd.studio.views import view_of
+
+__all__ = ["SCREEN"]
+
+# A release's page is a document of its own: in a sandbox it has no part in the studio's session.
+PAGE_POLICY = "sandbox allow-scripts allow-downloads allow-popups; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; frame-ancestors 'none'"
+
+
+def show(request: Request) -> Response:
+    """Show a release: the one that is named, or the newest of the project."""
+    folder, project = studio_of(request).folder, project_of(request)
+    own = [one for one in all_releases(folder) if one.project == project.id]
+    wanted = request.query_params.get("release")
+    release = next((one for one in own if one.name == wanted), None) if wanted else next(iter(own), None)
+    if wanted and release is None:
+        raise HTTPException(404)
+    shown = {"project": project, "release": None} if release is None else _shown(folder, project, release)
+    return page(request, "publish.html", screen=SCREEN, releases=own, **shown)
+
+
+def _shown(folder: Folder, project: Project, release: Release) -> dict[str, Any]:
+    manifest = release.manifest
+    places = places_of(folder, release.name)
+    result = result_of(folder, release.job.id) if release.job else {}
+    is_people = manifest["format"].startswith("incrowd-release")
+    return {
+        "chosen": _chosen(project, release),
+        "claim": manifest["claim"],
+        "purposes": purposes(
+            manifest.get("use") or {},
+            "Every person is one record, made coarser."
+            if is_people
+            else "No: nothing says which parts are one person's.",
+            people_are_served=is_people,
+            kinds=str(manifest["parameters"].get("kinds") or "").split(","),
+        ),
+        "beside": sorted({*result.get("beside", []), *_siblings(folder, project)} - {release.name}),
+        "rejected": result.get("rejected", {}).get("by_reason", {}),
+        "command": shell_line(release.job.arguments) if release.job else "",
+        "python": release.job.python if release.job else "",
+        "map": places.map if places.map.exists() else None,
+        **_audit(folder, project, release),
+    }
+
+
+def _siblings(folder: Folder, project: Project) -> list[str]:
+    """Return the releases of the same people, those that came later too."""
+    return [one.name for one in all_releases(folder) if one.project == project.id]
+
+
+def _chosen(project: Project, release: Release) -> list[tuple[str, str]]:
+    """Return what the release itself was made with: the project's choices may have changed since."""
+    k = release.manifest["claim"].get("k")
+    shared = [("People who share it", f"k = {k}")] if k else []
+    return [("Data", project.name), ("Method", release.manifest["method"]), *shared]
+
+
+def _audit(folder: Folder, project: Project, release: Release) -> dict[str, Any]:
+    job = next((job for job in jobs_of(folder, project.id, "audit") if job.release == release.name), None)
+    return {
+        "release": release,
+        "audit": None if job is None else view_of(folder, job),
+        "audit_line": shell_line(audit_command(project, places_of(folder, release.name))),
+        "project": project,
+    }
+
+
+def audited(request: Request) -> Response:
+    """Show how the audit goes on."""
+    folder, project = studio_of(request).folder, project_of(request)
+    return fragment("_audit.html", **_audit(folder, project, _own_release(request)))
+
+
+def audit(request: Request, form: Form) -> Response:  # noqa: ARG001 - it has no fields
+    """Recount a release once more."""
+    studio, project, release = studio_of(request), project_of(request), _own_release(request)
+    command = audit_command(project, places_of(studio.folder, release.name))
+    add_job(studio.folder, project.id, "audit", command, release=release.name)
+    studio.runner.wake()
+    return see(f"/p/{project.id}/publish?release={release.name}#audit")
+
+
+def document(request: Request) -> Response:
+    """Show a release's page, its certificate or its dictionary."""
+    kind = request.path_params["kind"]
+    release = _release(request)
+    if kind not in PAGES or not page_file(release.path, kind).is_file():
+        raise HTTPException(404)
+    return FileResponse(
+        page_file(release.path, kind),
+        media_type="text/html",
+        headers={"Content-Security-Policy": PAGE_POLICY},
+    )
+
+
+def archive(request: Request) -> Response:
+    """Send a release as an archive."""
+    release = _release(request)
+    headers = {"Content-Disposition": f'attachment; filename="{release.name}.zip"'}
+    return StreamingResponse(zipped(release), media_type="application/zip", headers=headers)
+
+
+def _release(request: Request) -> Release:
+    release = read_release(studio_of(request).folder, request.path_params["release"])
+    if release is None:
+        raise HTTPException(404)
+    return release
+
+
+def _own_release(request: Request) -> Release:
+    release = _release(request)
+    if release.project != project_of(request).id:
+        raise HTTPException(404)
+    return release
+
+
+SCREEN = Screen(
+    "publish",
+    "Publish",
+    "Publish the release together with what it promises and what it does not, so that others can check it. Never publish two releases of the same people unless they were made to go together.",
+    (
+        Route("/p/{project}/publish", show),
+        Route("/p/{project}/publish/{release}/audit", audited),
+        Route("/p/{project}/publish/{release}/audit", posted(audit), methods=["POST"]),
+        Route("/releases/{release}/archive.zip", archive),
+        Route("/releases/{release}/{kind}.html", document),
+    ),
+)

@@ -1,0 +1,74 @@
+"""Releases: all that were made in this folder, and two of them beside each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from incrowd.studio.pages import page, project_of, studio_of
+from incrowd.studio.releases import Release, all_releases
+from incrowd.studio.screen import Screen
+
+__all__ = ["SCREEN"]
+
+COMPARED = ("parameters", "counts", "use", "losses")
+TITLES = {
+    "parameters": "How it was made",
+    "counts": "What there is",
+    "use": "What it is of use for",
+    "losses": "What was lost",
+}
+
+
+def show(request: Request) -> Response:
+    """Show the releases, and two of them in detail if they are named."""
+    project = project_of(request)
+    releases = all_releases(studio_of(request).folder)
+    named = [request.query_params.get(place) for place in ("first", "second")]
+    two = [next((one for one in releases if one.name == name), None) for name in named]
+    chosen = [one for one in two if one is not None]
+    return page(
+        request,
+        "releases.html",
+        project=project,
+        screen=SCREEN,
+        releases=releases,
+        pair=chosen,
+        tables=_compared(*chosen) if len(chosen) == len(named) else [],
+    )
+
+
+def _compared(first: Release, second: Release) -> list[tuple[str, list[tuple[str, str, str, bool]]]]:
+    """Return tables of what two manifests say: name, first, second, and whether they differ."""
+    head = [
+        _row("method", first.manifest["method"], second.manifest["method"]),
+        _row("promise", first.manifest["claim"]["kind"], second.manifest["claim"]["kind"]),
+    ]
+    tables = [("What it is", head)]
+    for part in COMPARED:
+        one, two = (release.manifest.get(part) or {} for release in (first, second))
+        rows = [_row(name.replace("_", " "), one.get(name), two.get(name)) for name in {**one, **two}]
+        if rows:
+            tables.append((TITLES[part], rows))
+    return tables
+
+
+def _row(name: str, first: Any, second: Any) -> tuple[str, str, str, bool]:
+    return name, _text(first), _text(second), first != second
+
+
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+SCREEN = Screen(
+    "releases",
+    "Releases",
+    "Everything that was made in this folder, with the choices behind it. Compare two of them before you decide which one to publish.",
+    (Route("/p/{project}/releases", show),),
+)

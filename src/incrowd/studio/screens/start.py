@@ -1,0 +1,130 @@
+"""The first page: your projects, and three ways to begin one."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from incrowd.errors import BadInputError, IncrowdError
+from incrowd.studio.folder import Folder, slug_of
+from incrowd.studio.jobs import jobs_of, state_of
+from incrowd.studio.pages import Form, page, posted, see, studio_of
+from incrowd.studio.projects import Project, all_projects, make_project
+from incrowd.studio.shown import size_in_words
+
+__all__ = ["ROUTES"]
+
+LARGEST_DROP = 256 * 10**6
+SAMPLE_USERS = 2_000  # as 'incrowd demo' has
+SAMPLE = "sample.tsv"
+
+
+def show(request: Request) -> Response:
+    """Show the first page."""
+    return _page(request)
+
+
+def _page(request: Request, path: str = "", error: str = "") -> Response:
+    folder = studio_of(request).folder
+    projects = [(project, _where(folder, project)) for project in all_projects(folder)]
+    return page(
+        request,
+        "start.html",
+        status=422 if error else 200,
+        projects=projects,
+        path=path,
+        error=error,
+        largest=LARGEST_DROP,
+    )
+
+
+def _where(folder: Folder, project: Project) -> str:
+    """Return how far a project has come, in words."""
+    jobs = jobs_of(folder, project.id, "release")
+    if not jobs:
+        return "choices saved, not run yet" if project.decided else "not run yet"
+    last = state_of(folder, jobs[0].id).status
+    return {"done": "released", "failed": "the last run failed"}.get(last, f"the last run is {last}")
+
+
+def by_path(request: Request, form: Form) -> Response:
+    """Begin a project with a file that stays where it is."""
+    given = form.get("path", "").strip()
+    try:
+        source, name = _checked(given)
+    except IncrowdError as error:
+        return _page(request, given, str(error))
+    return _begun(request, source, name, "path")
+
+
+def _checked(given: str) -> tuple[str, str]:
+    """Return an input as an absolute path, and its name; refuse one that is not there."""
+    from incrowd.logs.files import find_parts, name_of
+
+    if not given:
+        raise BadInputError("give the path of a file, a folder, or a pattern such as /logs/*.gz")
+    if "://" in given:
+        find_parts(given)  # says how to get it
+    source = os.path.abspath(os.path.expanduser(given))  # noqa: PTH100, PTH111 - a pattern is no path
+    return source, name_of(source, find_parts(source))
+
+
+def sample(request: Request, form: Form) -> Response:  # noqa: ARG001 - it has no fields
+    """Begin a project with a made-up log."""
+    from incrowd.logs.synth.generate import write_log
+
+    place = studio_of(request).folder.inputs / SAMPLE
+    if not place.exists():
+        write_log(place, users=SAMPLE_USERS, seed=1, people="all")
+    return _begun(request, str(place), SAMPLE, "sample")
+
+
+def _begun(request: Request, source: str, name: str, origin: str) -> Response:
+    project = make_project(studio_of(request).folder, source, name=name, origin=origin)
+    return see(f"/p/{project.id}/data")
+
+
+async def dropped(request: Request) -> Response:
+    """Begin a project with a file that was dropped on the page: it is written to the folder as it comes."""
+    folder = studio_of(request).folder
+    name = re.sub(r"[^\w. -]", "_", Path(request.query_params.get("name", "")).name).strip(" .") or "data"
+    room = folder.inputs / folder.take_name("inputs", slug_of(name.partition(".")[0]))
+    try:
+        await _receive(request, room / name)
+        source, shown = await run_in_threadpool(_checked, str(room / name))
+    except IncrowdError as error:
+        (room / name).unlink(missing_ok=True)
+        room.rmdir()
+        return JSONResponse({"error": str(error)}, 422)
+    project = make_project(folder, source, name=shown, origin="dropped")
+    return JSONResponse({"see": f"/p/{project.id}/data"})
+
+
+async def _receive(request: Request, path: Path) -> None:
+    """Write the body of a request to a file; one that is too large is refused, and its path asked for."""
+    too_large = BadInputError(
+        f"a file that is dropped here may have {size_in_words(LARGEST_DROP)}: give the path of a larger one, it is read where it is"
+    )
+    if int(request.headers.get("content-length") or 0) > LARGEST_DROP:
+        raise too_large
+    size = 0
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+        async for piece in request.stream():
+            size += len(piece)
+            if size > LARGEST_DROP:
+                raise too_large
+            file.write(piece)
+
+
+ROUTES = (
+    Route("/", show),
+    Route("/projects", posted(by_path), methods=["POST"]),
+    Route("/projects/sample", posted(sample), methods=["POST"]),
+    Route("/projects/dropped", dropped, methods=["PUT"]),
+)
