@@ -21,6 +21,7 @@ __all__ = [
     "columns_of",
     "input_options",
     "look_command",
+    "options_of",
     "python_lines",
     "shell_line",
 ]
@@ -108,10 +109,11 @@ def check_choices(project: Project, places: Places) -> None:
     """Refuse choices that the job would refuse before it reads its input; raises `BadInputError` in the job's words."""
     from incrowd.jobs.spec import read_job
 
-    read_job(_options(project, places))
+    read_job(options_of(project, places))
 
 
-def _options(project: Project, places: Places) -> Options:
+def options_of(project: Project, places: Places) -> Options:
+    """Return the job of a project's release as the options that the command line would make of it."""
     from incrowd.core.memory import machine_memory
     from incrowd.jobs.spec import Options
 
