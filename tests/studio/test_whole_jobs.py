@@ -81,6 +81,9 @@ def test_the_whole_job_on_baskets(studio, tab, baskets):
     tab.until_shown("it holds", "#audit")
     manifest = json.loads((studio.folder / "releases" / name / "manifest.json").read_text())
     assert (manifest["method"], manifest["claim"]["k"]) == ("flock", 3)
+    change_project(Folder(studio.folder), read_project(Folder(studio.folder), project), choices={"k": "9"})
+    tab.visit(f"{studio.home}/p/{project}/publish")
+    assert "k = 3" in tab.shown(".chosen")  # what it was made with, not what is chosen now
     check_nothing_wrong(tab, studio)
     download(tab, studio, name)
 

@@ -21,10 +21,12 @@ from incrowd.errors import BadInputError
 from incrowd.report.html import share
 from incrowd.report.vega import CONFIGS, Spec
 from incrowd.studio.commands import shell_line
+from incrowd.studio.dials import goal_of, is_noisy
 from incrowd.studio.folder import Folder
 from incrowd.studio.guard import POLICY
 from incrowd.studio.projects import Project, read_project
 from incrowd.studio.runner import Runner
+from incrowd.studio.screen import Screen
 from incrowd.studio.shown import moment, seconds_in_words, size_in_words
 from incrowd.studio.versions import versions_of
 
@@ -80,8 +82,9 @@ def project_of(request: Request) -> Project:
 def page(request: Request, template: str, *, status: int = 200, **shown: Any) -> HTMLResponse:
     """Render a whole page.
 
-    Every template gets `screens`, `here` (the address), `folder`, `versions`, `project` and `screen` (None, unless they are given), and
-    `charts`: whether the page draws any, for which the library sets styles of its own.
+    Every template gets `screens`, `here` (the address), `folder`, `versions`, `project` and `screen` (None, unless they are given),
+    `charts`: whether the page draws any, for which the library sets styles of its own; and `chosen`, what was chosen before: unless it is
+    given, what the project says of the screens before this one.
     """
     from incrowd.studio.screens import SCREENS
 
@@ -98,11 +101,27 @@ def page(request: Request, template: str, *, status: int = 200, **shown: Any) ->
         project=project,
         screen=screen,
         charts=bool(charts),
-        **shown,
+        **{"chosen": _chosen(project, screen), **shown},
     )
     if charts:
         answer.headers["Content-Security-Policy"] = CHART_POLICY
     return answer
+
+
+def _chosen(project: Project | None, screen: Screen | None) -> list[tuple[str, str]]:
+    """Return what was chosen on the screens before this one, for its top."""
+    from incrowd.studio.screens import SCREENS
+
+    if project is None or screen is None or screen.slug == "data":
+        return []
+    data, choices = ("Data", project.name), project.choices
+    slugs = [one.slug for one in SCREENS]
+    if screen.slug == "releases" or slugs.index(screen.slug) <= slugs.index("choose"):
+        return [data]
+    default = "" if project.decided else " (default)"
+    what = ("Method", choices["method"]) if choices.get("method") else ("Goal", goal_of(choices) + default)
+    k = [] if is_noisy(choices) else [("People who share it", f"k = {choices.get('k') or '5'}{default}")]
+    return [data, what, *k]
 
 
 def fragment(template: str, *, status: int = 200, **shown: Any) -> HTMLResponse:

@@ -43,6 +43,7 @@ def _shown(folder: Folder, project: Project, release: Release) -> dict[str, Any]
     result = result_of(folder, release.job.id) if release.job else {}
     is_people = manifest["format"].startswith("incrowd-release")
     return {
+        "chosen": _chosen(project, release),
         "claim": manifest["claim"],
         "purposes": purposes(
             manifest.get("use") or {},
@@ -59,6 +60,13 @@ def _shown(folder: Folder, project: Project, release: Release) -> dict[str, Any]
         "map": places.map if places.map.exists() else None,
         **_audit(folder, project, release),
     }
+
+
+def _chosen(project: Project, release: Release) -> list[tuple[str, str]]:
+    """Return what the release itself was made with: the project's choices may have changed since."""
+    k = release.manifest["claim"].get("k")
+    shared = [("People who share it", f"k = {k}")] if k else []
+    return [("Data", project.name), ("Method", release.manifest["method"]), *shared]
 
 
 def _audit(folder: Folder, project: Project, release: Release) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def show(request: Request) -> Response:
         project=project,
         screen=SCREEN,
         releases=releases,
-        chosen=chosen,
+        pair=chosen,
         tables=_compared(*chosen) if len(chosen) == len(named) else [],
     )
 
