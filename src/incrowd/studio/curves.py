@@ -148,7 +148,10 @@ def wanted_of(folder: Folder, project: Project, values: dict[str, str]) -> Wante
     chosen = {dial.name: text for dial, text in said(CHOICES, choices) if dial.name not in WITHOUT_EFFECT}
     chosen |= {"goal": goal_of(choices), "method": method_of(choices)}
     own = {dial.name for dial in CHOICES if dial.method is not None}
-    data = {"files": _files(project, chosen), "reading": {dial.name: t for dial, t in said(FORM, project.reading)}}
+    data = {
+        "files": _files(project, chosen),
+        "reading": {dial.name: t for dial, t in said(FORM, project.reading)},
+    }
     data |= {"columns": project.reading, "version": __version__}
     of_sample = {name: text for name, text in chosen.items() if name not in own}
     sample, whole = _mark({**data, "chosen": of_sample}), _mark({**data, "chosen": chosen, "ks": KS})
@@ -251,7 +254,13 @@ def _spec(rows: list[dict[str, Any]], k: int | None) -> Spec:
         "axis": {"format": "~%", "tickCount": 5},
     }
     key = {"title": None, "orient": "bottom", "columns": 1, "symbolType": "stroke", "symbolSize": 400}
-    colour = {"field": "measure", "type": "nominal", "sort": titles, "legend": key, "scale": {"domain": titles}}
+    colour = {
+        "field": "measure",
+        "type": "nominal",
+        "sort": titles,
+        "legend": key,
+        "scale": {"domain": titles},
+    }
     dash = {**colour, "scale": {"domain": titles, "range": [DASHES[title] for title in titles]}}
     tip = [
         {"field": "k"},
