@@ -27,7 +27,8 @@ from incrowd.logs import read_parts
 
 __all__ = ["KNOWN", "Point", "Sample", "estimate", "sample_of"]
 
-PEOPLE = 400
+PEOPLE = 550
+"""Enough for k = 50, for which mosaic wants 500 people."""
 FIRST_BYTES = 16 * 1024 * 1024
 BLOCK_BYTES = 1024 * 1024
 KNOWN = 3
@@ -100,14 +101,14 @@ def sample_of(options: Options, people: int = PEOPLE) -> Sample:
     return Sample(subject, len(drawn), len(filled), is_all, _singled(raw, 1))
 
 
-def estimate(sample: Sample, job: Job, k: int) -> Point:
-    """Make a release of a sample in memory, and measure it; where nothing would be published, nothing is kept and nobody found."""
+def estimate(sample: Sample, job: Job, k: int) -> Point | None:
+    """Make a release of a sample in memory, and measure it; None where the method refuses so few people, or would publish nothing."""
     attached = sample.subject.attached
     try:
         own, distinct = job.setting.parameters, job.options.distinct
         release = make_release(attached, job.method, own, k=check_k(k), distinct=distinct)
     except IncrowdError:
-        return Point(k, 0.0, 0.0, 0.0)
+        return None
     use = release.measures["use"]
     seen = seen_by(sample.subject, published_by(release))
     found = _singled(Attacked(sample.subject.people, attached.taxonomy, seen), k)

@@ -230,14 +230,20 @@ def _curves(request: Asked) -> Curves:
 def _rows(answer: Answer) -> list[dict[str, Any]]:
     """Return the points, the smallest k first."""
     points = sorted((int(k), point) for k, point in answer.points.items())
-    return [{"k": k, **dict(zip(("kept", "pairs", "singled"), point, strict=True))} for k, point in points]
+    return [
+        {"k": k, **dict(zip(("kept", "pairs", "singled"), point or (None, None, None), strict=True))}
+        for k, point in points
+    ]
 
 
 def _spec(rows: list[dict[str, Any]], k: int | None) -> Spec:
     """Return a line for each measure over k, with a mark where k is."""
     titles = [title for _, title, _ in MEASURES]
     values = [
-        {"k": row["k"], "measure": title, "share": row[name]} for row in rows for name, title, _ in MEASURES
+        {"k": row["k"], "measure": title, "share": row[name]}
+        for row in rows
+        if row["kept"] is not None
+        for name, title, _ in MEASURES
     ]
     x = {
         "field": "k",

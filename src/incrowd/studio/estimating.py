@@ -33,9 +33,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """Points by k, each (kept, pairs, singled out), and what they were measured on; or why there are none."""
+    """Points by k, each (kept, pairs, singled out; None: the sample is too small for it), and what they were measured on; or why there are none."""
 
-    points: dict[str, tuple[float, float, float]] = {}
+    points: dict[str, tuple[float, float, float] | None] = {}
     people: int = 0
     read: int = 0
     is_all: bool = True
@@ -62,7 +62,7 @@ class Estimator:
         for k in request.ks:
             if str(k) not in points:
                 point = estimate(sample, job, k)
-                points[str(k)] = (point.kept, point.pairs, point.singled_out)
+                points[str(k)] = None if point is None else (point.kept, point.pairs, point.singled_out)
         return Answer(
             points=points,
             people=sample.people,
