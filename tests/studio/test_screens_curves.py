@@ -51,7 +51,8 @@ def test_a_curve_is_kept_by_what_it_depends_on(log, tmp_path):
 
 
 def test_a_dial_moves_the_mark_on_the_page(studio, tab, log):
-    project = make_project(Folder(studio.folder), str(log), name="curve")
+    folder = Folder(studio.folder)
+    project = change_project(folder, make_project(folder, str(log), name="curve"), choices={"goal": "people"})
     tab.visit(f"{studio.home}/p/{project.id}/choose")
     tab.until_shown("Estimated on a sample of 20 people", "#curves")
     tab.until("document.querySelector('#curves .picked th')?.innerText.startsWith('5')")

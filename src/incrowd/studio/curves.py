@@ -236,6 +236,11 @@ def _rows(answer: Answer) -> list[dict[str, Any]]:
     ]
 
 
+def _ends(rows: list[dict[str, Any]]) -> list[int]:
+    """Return the smallest and the largest k."""
+    return [rows[0]["k"], rows[-1]["k"]] if rows else [KS[0], KS[-1]]
+
+
 def _spec(rows: list[dict[str, Any]], k: int | None) -> Spec:
     """Return a line for each measure over k, with a mark where k is."""
     titles = [title for _, title, _ in MEASURES]
@@ -249,7 +254,7 @@ def _spec(rows: list[dict[str, Any]], k: int | None) -> Spec:
         "field": "k",
         "type": "quantitative",
         "title": "k: people who share it",
-        "scale": {"type": "log", "nice": False},
+        "scale": {"type": "log", "nice": False, "domain": _ends(rows)},
         "axis": {"values": [row["k"] for row in rows], "format": "d", "grid": False},
     }
     y = {
