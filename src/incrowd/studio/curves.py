@@ -59,8 +59,9 @@ class Wanted(NamedTuple):
 
     @property
     def ks(self) -> list[int]:
-        """The k to estimate."""
-        return sorted({*KS, *([] if self.k is None else [self.k])})
+        """The k to estimate, the chosen one first."""
+        chosen = () if self.k is None else (self.k,)
+        return list(dict.fromkeys((*chosen, *KS)))
 
 
 class Curves:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,8 @@ class Estimator:
     def __init__(self) -> None:
         self._samples: dict[str, Any] = {}
 
-    def answer(self, request: Request) -> Answer:
-        """Return an answer, with the points that an earlier one has."""
+    def answers(self, request: Request) -> Iterator[Answer]:
+        """Yield an answer after each point, with the points that an earlier one has."""
         from incrowd.jobs.estimate import estimate
         from incrowd.jobs.spec import read_choices
 
@@ -63,13 +64,13 @@ class Estimator:
             if str(k) not in points:
                 point = estimate(sample, job, k)
                 points[str(k)] = None if point is None else (point.kept, point.pairs, point.singled_out)
-        return Answer(
-            points=points,
-            people=sample.people,
-            read=sample.read,
-            is_all=sample.is_all,
-            before=sample.singled_out,
-        )
+                yield Answer(
+                    points=dict(points),
+                    people=sample.people,
+                    read=sample.read,
+                    is_all=sample.is_all,
+                    before=sample.singled_out,
+                )
 
     def _sample(self, mark: str, options: Any) -> Any:
         from incrowd.jobs.estimate import sample_of
@@ -87,14 +88,15 @@ def main() -> None:
     for line in sys.stdin.buffer:
         request = msgspec.json.decode(line, type=Request)
         try:
-            answer = estimator.answer(request)
+            for answer in estimator.answers(request):
+                write_struct(Path(request.path), answer)
         except IncrowdError as error:
-            answer = Answer(error=str(error))
+            write_struct(Path(request.path), Answer(error=str(error)))
         except Exception as error:  # noqa: BLE001 - its message could quote a record
             frame = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"
-            answer = Answer(error=f"Internal error, {place}. Please report this line.")
-        write_struct(Path(request.path), answer)
+            error_line = f"Internal error, {place}. Please report this line."
+            write_struct(Path(request.path), Answer(error=error_line))
         sys.stdout.buffer.write(b"done\n")
         sys.stdout.buffer.flush()
 
