@@ -27,6 +27,7 @@ LONGEST = (
     "gateway/test_connections.py",
     "gateway/test_serving.py",
     "gateway/test_faults.py",
+    "studio/test_whole_jobs.py",
     "spark/test_cluster.py",
     "gateway/test_fuzz.py",
     "test_*",

@@ -112,6 +112,12 @@ def test_the_wheel_holds_wordnet_its_notice_and_the_licence(wheel):
     assert wheel.stat().st_size < 12_000_000
     assert "incrowd/py.typed" in names
     assert "incrowd/report/templates/report.html" in names
+    assert {
+        "incrowd/studio/templates/layout.html",
+        "incrowd/studio/static/studio.js",
+        "incrowd/data/htmx.min.js",
+    } <= {*names}
+    assert any(name.endswith("licenses/src/incrowd/data/HTMX-LICENSE.txt") for name in names)
     assert not [name for name in names if name.split("/")[0] in ("tests", "benchmarks", "docs")]
 
 

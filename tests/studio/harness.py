@@ -75,7 +75,8 @@ class Studio:
             if value:
                 connection.putheader(name, value)
         data = (body or "").encode()
-        connection.putheader("Content-Length", str(len(data)))
+        if "Content-Length" not in given:
+            connection.putheader("Content-Length", str(len(data)))
         connection.endheaders(data)
         answer = connection.getresponse()
         text = answer.read().decode("utf-8", "replace")

@@ -86,6 +86,18 @@ def test_addresses_lead_to_nothing_else(studio, path):
     assert "Your projects" in text
 
 
+def test_a_file_that_is_too_large_is_refused_before_it_comes(studio):
+    status, _, text = studio.ask("PUT", "/projects/dropped?name=..%2Flog.tsv", Content_Length=str(3 * 10**8))
+    assert status == 422
+    assert "give the path" in text
+    assert not list((studio.folder / "inputs").iterdir())
+
+
+def test_a_form_that_is_too_long_is_refused(studio):
+    status, _, text = studio.ask("POST", "/projects", "path=" + "x" * 300_000)
+    assert (status, "That is too long" in text) == (413, True)
+
+
 def test_it_listens_on_this_machine_alone(studio):
     port = int(studio.host.partition(":")[2])
     listening = Path("/proc/net/tcp").read_text(encoding="ascii").upper()

@@ -172,5 +172,10 @@ def test_the_command_line_writes_its_progress_and_ends_with_its_parent(tmp_path,
     until(place.exists, "progress is written")
     assert '"step": "read"' in place.read_text()
     parent.kill()
-    parent.communicate()
-    until(lambda: has_ended(child), "the job ends")
+    parent.wait()  # the job has the other end of its pipe
+    parent.stdout.close()
+    try:
+        until(lambda: has_ended(child), "the job ends", 20)
+    finally:
+        if not has_ended(child):
+            os.kill(child, signal.SIGKILL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import time
 import zipfile
@@ -15,7 +16,7 @@ import pytest
 
 from helpers import has_ended, until, visible
 from incrowd.studio.folder import Folder
-from incrowd.studio.jobs import all_jobs, state_of
+from incrowd.studio.jobs import State, add_job, all_jobs, state_of, write_state
 from incrowd.studio.projects import change_project, read_project
 from incrowd.studio.screens import SCREENS
 from studio.harness import running_studio, start_studio
@@ -156,6 +157,18 @@ def test_a_releases_page_has_no_part_in_the_session(studio, tab):
         assert tab.run(f"fetch('{studio.home}/').then(() => 'read', () => 'refused')") == "refused"
 
 
+def test_the_earlier_of_two_releases_warns_of_the_later(studio, tab):
+    folder = studio.folder / "releases"
+    shutil.copytree(folder / "sample-1", folder / "sample-9")
+    job = next(job for job in all_jobs(Folder(studio.folder)) if job.release == "sample-1")
+    later = add_job(Folder(studio.folder), job.project, "release", [], release="sample-9")
+    write_state(Folder(studio.folder), later.id, State(status="done"))  # it is not to be run
+    tab.visit(f"{studio.home}/p/sample-1/publish?release=sample-1")
+    warned = tab.shown(".notice.care")
+    shutil.rmtree(folder / "sample-9")
+    assert "sample-9" in warned
+
+
 def test_two_releases_are_compared(studio, tab):
     tab.visit(f"{studio.home}/p/sample-1/releases")
     tab.press("#compare button")
@@ -169,7 +182,7 @@ def test_two_releases_are_compared(studio, tab):
     [
         ("/no/such/file.tsv", "does not exist"),
         ("", "give the path"),
-        ("https://example.org/x", "does not exist"),
+        ("https://example.org/x", "fetch the file first"),
     ],
 )
 def test_a_file_that_is_not_there_is_said_beside_the_field(studio, tab, path, said):

@@ -18,6 +18,7 @@ from incrowd.studio.projects import Project
 from incrowd.studio.releases import (
     PAGES,
     Release,
+    all_releases,
     made_with,
     own_release,
     page_file,
@@ -58,13 +59,18 @@ def _shown(folder: Folder, project: Project, release: Release) -> dict[str, Any]
             people_are_served=is_people,
             kinds=str(manifest["parameters"].get("kinds") or "").split(","),
         ),
-        "beside": [name for name in result.get("beside", []) if name != release.name],
+        "beside": sorted({*result.get("beside", []), *_siblings(folder, project)} - {release.name}),
         "rejected": result.get("rejected", {}).get("by_reason", {}),
         "command": shell_line(release.job.arguments) if release.job else "",
         "python": release.job.python if release.job else "",
         "map": places.map if places.map.exists() else None,
         **_audit(folder, project, release),
     }
+
+
+def _siblings(folder: Folder, project: Project) -> list[str]:
+    """Return the releases of the same people, those that came later too."""
+    return [one.name for one in all_releases(folder) if one.project == project.id]
 
 
 def _audit(folder: Folder, project: Project, release: Release) -> dict[str, Any]:

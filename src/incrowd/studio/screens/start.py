@@ -68,6 +68,8 @@ def _checked(given: str) -> tuple[str, str]:
 
     if not given:
         raise BadInputError("give the path of a file, a folder, or a pattern such as /logs/*.gz")
+    if "://" in given:
+        find_parts(given)  # says how to get it
     source = os.path.abspath(os.path.expanduser(given))  # noqa: PTH100, PTH111 - a pattern is no path
     return source, name_of(source, find_parts(source))
 
