@@ -60,6 +60,7 @@ def test_a_command_says_all_that_was_chosen_and_nothing_else(places):
         *("anonymize", "my log.csv", "--goal", "words", "--k", "7", "--set", "cap=2", "--title", "It's ours"),
         *("--columns", "user=who,query=what is it", "--format", "csv"),
         *("--out", str(places.out), "--private-map", str(places.map)),
+        *("--private-report", str(places.report)),
     ]
     line = shell_line(look_command(chosen))
     assert shlex.split(line)[1:] == look_command(chosen)

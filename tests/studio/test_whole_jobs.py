@@ -109,9 +109,12 @@ def download(tab, studio, name):
 @pytest.mark.parametrize("screen", [screen.slug for screen in SCREENS])
 def test_every_screen_can_be_loaded_again_and_fits(studio, tab, screen):
     """It runs after the whole jobs, whose releases it shows."""
+    settled = "document.querySelector('#curves') === null || document.querySelector('#curves .chart svg') && !document.querySelector('#curves [hx-get]')"
     tab.visit(f"{studio.home}/p/sample-1/{screen}")
+    tab.until(f"Boolean({settled})")  # the curve comes after the page
     before = tab.shown()
     tab.visit(f"{studio.home}/p/sample-1/{screen}")
+    tab.until(f"Boolean({settled})")
     assert tab.shown() == before
     assert "sample.tsv" in before or screen == "releases"
     for width in (1280, 640, 390):  # 640: a window of 1,280 at 200 %

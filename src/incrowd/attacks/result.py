@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from incrowd.attacks.exposing import Exposure
 from incrowd.attacks.rates import Figure
 from incrowd.core.shown import html_lines, html_table
 from incrowd.errors import BadInputError, check_choice, option
@@ -345,6 +346,8 @@ class Risk:
         The thresholds of the lights.
     series
         The names of the releases, where a series of them was attacked.
+    exposing
+        The items that expose most people, where they were asked for.
     """
 
     before: Side
@@ -357,6 +360,7 @@ class Risk:
     method: str = ""
     limits: Limits = LIMITS
     series: tuple[str, ...] = ()
+    exposing: Exposure | None = None
 
     @property
     def sides(self) -> dict[str, Side]:
@@ -378,7 +382,7 @@ class Risk:
             "series": list(self.series),
             "limits": self.limits._asdict(),
             **sides,
-        }
+        } | ({} if self.exposing is None else {"exposing": self.exposing.as_dict()})
 
     def _repr_html_(self) -> str:
         title = f"{self.name}: what attackers get of {self.people:,} people (k = {self.k}). Private: for the owner."

@@ -5,7 +5,7 @@ Before: unicity (de Montjoye et al., Scientific Reports 2013). After: the attack
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -32,9 +32,13 @@ class Singled(NamedTuple):
 
 
 def unicity(
-    attacked: Attacked, setting: Setting, how: How = "random", control: Outsiders | None = None
+    attacked: Attacked,
+    setting: Setting,
+    how: How = "random",
+    control: Outsiders | None = None,
+    numbers: Sequence[int] = KNOWN,
 ) -> Singled:
-    """Draw people and items of theirs, and count who is singled out.
+    """Draw people and items of theirs, in each of some numbers, and count who is singled out.
 
     In raw data that is who alone has these items; the control is who alone but for the person has them, as if the person were not
     in the data. In a release, fewer than k people hold the sets that match best, the person among them; the control is
@@ -42,7 +46,7 @@ def unicity(
     """
     count = _of_raw if attacked.is_raw else _of_release
     singled, found = {}, {}
-    for p in KNOWN:
+    for p in numbers:
         known = draw_known(attacked.people, p, setting.most, setting.dice(CODE, p), how=how)
         singled[p], found[p] = count(attacked, setting, known)
         if control is not None:
@@ -50,7 +54,7 @@ def unicity(
                 attacked.people, p, setting.most, setting.dice(CODE, p), how=how, among=control.are_out
             )
             singled[p] = singled[p]._replace(control=_seemingly(control.attacked, setting, others))
-        setting.progress(p / len(KNOWN))
+        setting.progress(p / numbers[-1])
     return Singled(singled, found)
 
 

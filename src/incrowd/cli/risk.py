@@ -57,6 +57,12 @@ __all__ = ["risk"]
     "--planted", is_flag=True, help="Also run the method again with planted accounts, which takes longer."
 )
 @click.option(
+    "--exposing",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Also name the N items that expose most people: with one more item, they lead to one person.",
+)
+@click.option(
     "--limits",
     metavar="GREEN,AMBER",
     help="Shares of people up to which a light is green, and amber.  [default: 0.05,0.2]",
@@ -122,5 +128,6 @@ OWN = (
     "k",
     "sensitive",
     "population",
+    "exposing",
     "planted",
 )

@@ -30,6 +30,7 @@ from incrowd.report.visible import visible
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from incrowd.attacks.exposing import Exposure
     from incrowd.attacks.rates import Figure
     from incrowd.attacks.result import Risk
 
@@ -80,6 +81,8 @@ def show_risk(risk: Risk, out: Path | None = None) -> None:
         console.print(_curve_table(risk))
         console.print()
     console.print(_attacks_table(risk))
+    if risk.exposing is not None:
+        console.print(_exposing_table(risk.exposing))
     for name, sides, why in skipped_of(risk):
         console.print(f"Not run ({sides}): {title_of(name)}: {visible(why)}", style="dim")
     console.print(f"{LOWER_BOUND} {PRIVATE}", style="yellow")
@@ -96,6 +99,22 @@ def _lights_table(risk: Risk) -> Table:
     for group in QUESTIONS:
         answers = (answer_of(risk, side, group) for side in risk.sides.values())
         table.add_row(NAMES[group], *map(_light, answers))
+    return table
+
+
+def _exposing_table(exposing: Exposure) -> Table:
+    """Return the items that expose most people."""
+    table = Table(
+        box=None,
+        pad_edge=False,
+        title=f"{exposing.items_of_one:,} items are of one person each; {exposing.people_with_one:,} people have such an item",
+        title_justify="left",
+    )
+    table.add_column("exposing item")
+    table.add_column("people", justify="right")
+    table.add_column("singled out by it and one more", justify="right")
+    for one in exposing.items:
+        table.add_row(visible(one.item), f"{one.people:,}", f"{one.singled_out:,} of {one.tried:,}")
     return table
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from incrowd.attacks.attacked import Setting
+from incrowd.attacks.exposing import exposure
 from incrowd.attacks.page import risk_page
 from incrowd.attacks.result import Risk
 from incrowd.core.atomic import atomic_write, check_free, private_file
@@ -109,6 +110,9 @@ def _attacked(
         int(np.count_nonzero(subject.people.sizes)),
         "" if made is None or published is None else made.method.name,
         options.limits,
+        exposing=None
+        if options.exposing is None
+        else exposure(subject.attached, subject.people, setting, options.exposing),
     )
 
 

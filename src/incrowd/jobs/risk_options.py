@@ -52,6 +52,8 @@ class RiskOptions:
         A file of words, or names of classes.
     planted
         Whether the method is run again with planted accounts.
+    exposing
+        How many of the items that expose most people are named.
     limits
         The thresholds of the lights.
     reading
@@ -70,6 +72,7 @@ class RiskOptions:
     population: int | None = None
     sensitive: str | None = None
     planted: bool = False
+    exposing: int | None = None
     limits: Limits = LIMITS
     reading: Mapping[str, Any] = field(default_factory=dict)
 
@@ -114,6 +117,7 @@ def _check_series(options: RiskOptions) -> None:
         "second_release": options.second_release,
         "planted": options.planted or None,
         "sensitive": options.sensitive,
+        "exposing": options.exposing,
     }
     for name, given in others.items():
         if given is not None:

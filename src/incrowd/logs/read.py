@@ -98,8 +98,9 @@ def read_parts(
     keep_rejected: bool = False,
     progress: Progress | None = None,
     block_bytes: int = BLOCK_BYTES,
+    first_bytes: int | None = None,
 ) -> Log:
-    """Read an input as `read_log` does, with what is said of it as one value."""
+    """Read an input as `read_log` does, with what is said of it as one value; only its beginning, of about `first_bytes` as stored, where that is given."""
     files = find_parts(given)
     parts = open_parts(_open_sources(files, form.encoding), form)
     store = Store(memory)
@@ -113,6 +114,7 @@ def read_parts(
             progress=progress,
             block_bytes=block_bytes,
             segment=form.segment,
+            first_bytes=first_bytes,
         )
         return reader.read_baskets() if parts[0].layout.format == "dat" else reader.read_events()
     except BaseException:
@@ -195,6 +197,7 @@ class _Reader:
         progress: Progress | None,
         block_bytes: int,
         segment: str | None,
+        first_bytes: int | None = None,
     ) -> None:
         self._name = name
         self._parts = parts
@@ -205,6 +208,8 @@ class _Reader:
         self._segment = segment
         self._size = sum(part.source.size for part in parts)
         self._size_before = 0  # of the parts that are done
+        self._done = 0
+        self._first_bytes = first_bytes
         self._lines = 0
         self._bad_bytes = 0
 
@@ -239,6 +244,8 @@ class _Reader:
             if len(self._parts) > 1:
                 self._rejects.begin_part(part.source.name)
             yield part
+            if self._has_enough:
+                return
             self._size_before += part.source.size
 
     def _owners(self, lines: Ints64) -> pa.StringArray:
@@ -253,6 +260,8 @@ class _Reader:
             for rows in read_parquet(part.source, layout, self._report):
                 self._lines += len(rows.lines)
                 yield rows
+                if self._has_enough:
+                    return
             return
         yield from parse_blocks(self._blocks(part), layout, self._rejects, header=layout.header)
 
@@ -266,13 +275,21 @@ class _Reader:
                     seen.check(source.name, of=source.text_size)
                 yield block
                 self._report(stream.stored_bytes_read)
+                if self._has_enough:
+                    break
             seen.check(source.name)
         self._lines += cutter.line
         self._bad_bytes += seen.bad
 
+    @property
+    def _has_enough(self) -> bool:
+        """Whether the beginning that is wanted has been read."""
+        return self._first_bytes is not None and self._done >= self._first_bytes
+
     def _report(self, done: int) -> None:
+        self._done = self._size_before + done
         if self._progress:
-            self._progress(self._size_before + done, self._size)
+            self._progress(self._done, self._size)
 
     def _log(self, rows: int) -> Log:
         first = self._parts[0]

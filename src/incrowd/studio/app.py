@@ -14,6 +14,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from incrowd.errors import IncrowdError
+from incrowd.studio.curves import ROUTES as CURVES
 from incrowd.studio.door import Door
 from incrowd.studio.guard import Guard
 from incrowd.studio.pages import ASSETS, Studio, asset, page
@@ -33,7 +34,7 @@ REMEDIES = {
 
 def make_app(studio: Studio, door: Door, host: str) -> ASGIApp:
     """Return the application for a host, as ``127.0.0.1:8000``."""
-    routes = [*START, *(route for screen in SCREENS for route in screen.routes), *JOBS, *VERSIONS]
+    routes = [*START, *(route for screen in SCREENS for route in screen.routes), *JOBS, *VERSIONS, *CURVES]
     app = Starlette(
         routes=[*routes, Route("/static/{name}", static)],
         exception_handlers={HTTPException: _refused, IncrowdError: _wrong, Exception: _broken},

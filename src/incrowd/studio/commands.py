@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from incrowd.studio.dials import CHOICES, COLUMNS, FORM, goal_of, said
+from incrowd.studio.dials import CHOICES, COLUMNS, FORM, goal_of, method_of, said
 from incrowd.studio.projects import Project
 
 if TYPE_CHECKING:
@@ -16,14 +16,21 @@ if TYPE_CHECKING:
 __all__ = [
     "Places",
     "anonymize_command",
+    "attack_command",
     "audit_command",
     "check_choices",
     "columns_of",
     "input_options",
     "look_command",
+    "options_of",
     "python_lines",
+    "risk_command",
     "shell_line",
 ]
+
+EXPOSING = 20
+REPORTED = ("mosaic", "flock", "partition")
+"""Methods that know person by person what they publish, so that originals can be shown beside it."""
 
 
 class Places(NamedTuple):
@@ -40,6 +47,11 @@ class Places(NamedTuple):
     def map(self) -> Path:
         """The private map."""
         return self.private / "map.parquet"
+
+    @property
+    def report(self) -> Path:
+        """The private report: originals beside what is published of them."""
+        return self.private / "report.html"
 
 
 def shell_line(arguments: Sequence[str]) -> str:
@@ -75,6 +87,24 @@ def audit_command(project: Project, places: Places) -> list[str]:
     return command
 
 
+def risk_command(project: Project) -> list[str]:
+    """Return the command that attacks the data as they are, with the items and units that the release would have."""
+    options: list[str] = []
+    for dial, text in said(CHOICES, project.choices):
+        if dial.name in ("items", "unit", "taxonomy", "unlisted", "kinds", "memory"):
+            options += [dial.option, text]
+    chosen = project.choices
+    if goal_of(chosen) == "queries" and not chosen.get("method") and not chosen.get("items"):
+        options += ["--items", "queries"]
+    return ["risk", project.source, *options, *input_options(project), "--exposing", str(EXPOSING)]
+
+
+def attack_command(project: Project, places: Places) -> list[str]:
+    """Return the command that attacks a release: its manifest and its map say how the data are read."""
+    options = ["--private-map", str(places.map)] if places.map.exists() else input_options(project)
+    return ["risk", project.source, "--release", str(places.out), *options]
+
+
 def python_lines(project: Project, places: Places) -> str:
     """Return the same job in Python."""
     choices = project.choices
@@ -93,6 +123,8 @@ def python_lines(project: Project, places: Places) -> str:
     flags = _switches(project)
     if "private_map" in flags:
         written["private_map"] = str(places.map)
+        if method_of(choices) in REPORTED:
+            written["private_report"] = str(places.report)
     if "certificate" in flags:
         written["certificate"] = True
     lines = ["import incrowd as ic", "", _call("log = ic.read_log", project.source, reading)]
@@ -108,10 +140,11 @@ def check_choices(project: Project, places: Places) -> None:
     """Refuse choices that the job would refuse before it reads its input; raises `BadInputError` in the job's words."""
     from incrowd.jobs.spec import read_job
 
-    read_job(_options(project, places))
+    read_job(options_of(project, places))
 
 
-def _options(project: Project, places: Places) -> Options:
+def options_of(project: Project, places: Places) -> Options:
+    """Return the job of a project's release as the options that the command line would make of it."""
     from incrowd.core.memory import machine_memory
     from incrowd.jobs.spec import Options
 
@@ -151,6 +184,8 @@ def _job(project: Project) -> list[str]:
 def _outputs(project: Project, places: Places) -> list[str]:
     flags = _switches(project)
     options = ["--private-map", str(places.map)] if "private_map" in flags else []
+    if "private_map" in flags and method_of(project.choices) in REPORTED:
+        options += ["--private-report", str(places.report)]
     options += ["--series", str(places.series(project))] if "series" in flags else []
     return [*options, "--certificate"] if "certificate" in flags else options
 

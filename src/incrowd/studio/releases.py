@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from starlette.exceptions import HTTPException
+
 from incrowd.core.neighbours import holds_release
 from incrowd.studio.commands import Places
 from incrowd.studio.folder import Folder
@@ -17,7 +19,9 @@ __all__ = [
     "PAGES",
     "Release",
     "all_releases",
+    "made_with",
     "new_places",
+    "own_release",
     "page_file",
     "places_of",
     "read_release",
@@ -78,6 +82,22 @@ def read_release(folder: Folder, name: str) -> Release | None:
     place = folder.named("releases", name)
     job = next((job for job in all_jobs(folder) if job.kind == "release" and job.release == name), None)
     return None if place is None else _read(place, job)
+
+
+def own_release(folder: Folder, project: str, wanted: str | None) -> tuple[Release | None, list[Release]]:
+    """Return a release of a project, the one that is named or the newest, and all of them; a name that is none is not found."""
+    own = [one for one in all_releases(folder) if one.project == project]
+    release = next((one for one in own if one.name == wanted), None) if wanted else next(iter(own), None)
+    if wanted and release is None:
+        raise HTTPException(404)
+    return release, own
+
+
+def made_with(data: str, release: Release) -> list[tuple[str, str]]:
+    """Return what a release itself was made with, for the top of a page: the project's choices may have changed since."""
+    k = release.manifest["claim"].get("k")
+    shared = [("People who share it", f"k = {k}")] if k else []
+    return [("Data", data), ("Method", release.manifest["method"]), *shared]
 
 
 def _read(place: Path, job: Job | None) -> Release | None:

@@ -39,12 +39,26 @@ they are loaded in the background half a second later.
 from __future__ import annotations
 
 from incrowd.studio.screen import Screen
+from incrowd.studio.screens.before_after import SCREEN as BEFORE_AFTER
 from incrowd.studio.screens.choose import SCREEN as CHOOSE
 from incrowd.studio.screens.data import SCREEN as DATA
 from incrowd.studio.screens.publish import SCREEN as PUBLISH
 from incrowd.studio.screens.releases import SCREEN as RELEASES
+from incrowd.studio.screens.risk_after import SCREEN as RISK_AFTER
+from incrowd.studio.screens.risk_now import SCREEN as RISK_NOW
 from incrowd.studio.screens.run import SCREEN as RUN
+from incrowd.studio.screens.words import SCREEN as WORDS
 
 __all__ = ["SCREENS"]
 
-SCREENS: tuple[Screen, ...] = (DATA, CHOOSE, RUN, PUBLISH, RELEASES)
+SCREENS: tuple[Screen, ...] = (
+    DATA,
+    RISK_NOW,
+    WORDS,
+    CHOOSE,
+    RUN,
+    BEFORE_AFTER,
+    RISK_AFTER,
+    PUBLISH,
+    RELEASES,
+)

@@ -57,6 +57,7 @@ def _page(
         status=422 if errors else 200,
         project=project,
         screen=SCREEN,
+        charts=True,
         goals=[
             (name, *GOALS[name], goal.question, goal.method)
             for name, goal in QUESTIONS.items()

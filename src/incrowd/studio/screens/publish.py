@@ -15,7 +15,17 @@ from incrowd.studio.folder import Folder
 from incrowd.studio.jobs import add_job, jobs_of, result_of
 from incrowd.studio.pages import Form, fragment, page, posted, project_of, see, studio_of
 from incrowd.studio.projects import Project
-from incrowd.studio.releases import PAGES, Release, all_releases, page_file, places_of, read_release, zipped
+from incrowd.studio.releases import (
+    PAGES,
+    Release,
+    all_releases,
+    made_with,
+    own_release,
+    page_file,
+    places_of,
+    read_release,
+    zipped,
+)
 from incrowd.studio.screen import Screen
 from incrowd.studio.views import view_of
 
@@ -28,11 +38,7 @@ PAGE_POLICY = "sandbox allow-scripts allow-downloads allow-popups; default-src '
 def show(request: Request) -> Response:
     """Show a release: the one that is named, or the newest of the project."""
     folder, project = studio_of(request).folder, project_of(request)
-    own = [one for one in all_releases(folder) if one.project == project.id]
-    wanted = request.query_params.get("release")
-    release = next((one for one in own if one.name == wanted), None) if wanted else next(iter(own), None)
-    if wanted and release is None:
-        raise HTTPException(404)
+    release, own = own_release(folder, project.id, request.query_params.get("release"))
     shown = {"project": project, "release": None} if release is None else _shown(folder, project, release)
     return page(request, "publish.html", screen=SCREEN, releases=own, **shown)
 
@@ -43,7 +49,7 @@ def _shown(folder: Folder, project: Project, release: Release) -> dict[str, Any]
     result = result_of(folder, release.job.id) if release.job else {}
     is_people = manifest["format"].startswith("incrowd-release")
     return {
-        "chosen": _chosen(project, release),
+        "chosen": made_with(project.name, release),
         "claim": manifest["claim"],
         "purposes": purposes(
             manifest.get("use") or {},
@@ -65,13 +71,6 @@ def _shown(folder: Folder, project: Project, release: Release) -> dict[str, Any]
 def _siblings(folder: Folder, project: Project) -> list[str]:
     """Return the releases of the same people, those that came later too."""
     return [one.name for one in all_releases(folder) if one.project == project.id]
-
-
-def _chosen(project: Project, release: Release) -> list[tuple[str, str]]:
-    """Return what the release itself was made with: the project's choices may have changed since."""
-    k = release.manifest["claim"].get("k")
-    shared = [("People who share it", f"k = {k}")] if k else []
-    return [("Data", project.name), ("Method", release.manifest["method"]), *shared]
 
 
 def _audit(folder: Folder, project: Project, release: Release) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def start(request: Request, form: Form) -> Response:  # noqa: ARG001 - it has no
         "release",
         anonymize_command(project, places),
         release=places.out.name,
-        writes=[places.out, places.map],
+        writes=[places.out, places.map, places.report],
         python=python_lines(project, places),
     )
     studio.runner.wake()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool
@@ -12,11 +11,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from incrowd.errors import BadInputError, IncrowdError
-from incrowd.studio.folder import Folder, slug_of
+from incrowd.studio.folder import Folder
 from incrowd.studio.jobs import jobs_of, state_of
 from incrowd.studio.pages import Form, page, posted, see, studio_of
 from incrowd.studio.projects import Project, all_projects, make_project
-from incrowd.studio.shown import size_in_words
+from incrowd.studio.uploads import receive
 
 __all__ = ["ROUTES"]
 
@@ -93,33 +92,23 @@ def _begun(request: Request, source: str, name: str, origin: str) -> Response:
 async def dropped(request: Request) -> Response:
     """Begin a project with a file that was dropped on the page: it is written to the folder as it comes."""
     folder = studio_of(request).folder
-    name = re.sub(r"[^\w. -]", "_", Path(request.query_params.get("name", "")).name).strip(" .") or "data"
-    room = folder.inputs / folder.take_name("inputs", slug_of(name.partition(".")[0]))
     try:
-        await _receive(request, room / name)
-        source, shown = await run_in_threadpool(_checked, str(room / name))
+        path = await receive(request, folder, LARGEST_DROP)
+        source, shown = await run_in_threadpool(_kept, path)
     except IncrowdError as error:
-        (room / name).unlink(missing_ok=True)
-        room.rmdir()
         return JSONResponse({"error": str(error)}, 422)
     project = make_project(folder, source, name=shown, origin="dropped")
     return JSONResponse({"see": f"/p/{project.id}/data"})
 
 
-async def _receive(request: Request, path: Path) -> None:
-    """Write the body of a request to a file; one that is too large is refused, and its path asked for."""
-    too_large = BadInputError(
-        f"a file that is dropped here may have {size_in_words(LARGEST_DROP)}: give the path of a larger one, it is read where it is"
-    )
-    if int(request.headers.get("content-length") or 0) > LARGEST_DROP:
-        raise too_large
-    size = 0
-    with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
-        async for piece in request.stream():
-            size += len(piece)
-            if size > LARGEST_DROP:
-                raise too_large
-            file.write(piece)
+def _kept(path: Path) -> tuple[str, str]:
+    """Return a file that was dropped as an input, and its name; one that is none is removed."""
+    try:
+        return _checked(str(path))
+    except IncrowdError:
+        path.unlink()
+        path.parent.rmdir()
+        raise
 
 
 ROUTES = (

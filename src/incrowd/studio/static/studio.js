@@ -73,7 +73,7 @@ if (drop) {
       return;
     }
     const request = new XMLHttpRequest();
-    request.open("PUT", "/projects/dropped?name=" + encodeURIComponent(chosen.name));
+    request.open("PUT", (drop.dataset.put ?? "/projects/dropped") + "?name=" + encodeURIComponent(chosen.name));
     request.responseType = "json";
     request.upload.addEventListener("progress", (event) => { bar.hidden = false; bar.value = event.loaded / event.total; });
     request.addEventListener("load", () => request.status === 200 ? location.assign(request.response.see) : refuse(request.response?.error ?? "it was not taken: try again, or give its path"));

@@ -1,0 +1,43 @@
+"""Files that are dropped on a page: written to the folder as they come, up to a size."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from starlette.requests import Request
+
+from incrowd.errors import BadInputError, IncrowdError
+from incrowd.studio.folder import Folder, slug_of
+from incrowd.studio.shown import size_in_words
+
+__all__ = ["receive"]
+
+
+async def receive(request: Request, folder: Folder, largest: int) -> Path:
+    """Write the body of a request to a file in a directory of its own; one that is too large is refused, and leaves nothing."""
+    name = re.sub(r"[^\w. -]", "_", Path(request.query_params.get("name", "")).name).strip(" .") or "data"
+    room = folder.inputs / folder.take_name("inputs", slug_of(name.partition(".")[0]))
+    try:
+        await _write(request, room / name, largest)
+    except IncrowdError:
+        (room / name).unlink(missing_ok=True)
+        room.rmdir()
+        raise
+    return room / name
+
+
+async def _write(request: Request, path: Path, largest: int) -> None:
+    too_large = BadInputError(
+        f"a file that is dropped here may have {size_in_words(largest)}: give the path of a larger one, it is read where it is"
+    )
+    if int(request.headers.get("content-length") or 0) > largest:
+        raise too_large
+    size = 0
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+        async for piece in request.stream():
+            size += len(piece)
+            if size > largest:
+                raise too_large
+            file.write(piece)

@@ -1,0 +1,68 @@
+"""The curves on Choose: estimated on a sample, in a process of their own, and kept."""
+
+from __future__ import annotations
+
+import json
+
+from msgspec.structs import replace
+
+from incrowd.jobs.estimate import estimate, sample_of
+from incrowd.jobs.spec import Options, read_choices
+from incrowd.logs import InputForm, read_parts
+from incrowd.studio.curves import wanted_of
+from incrowd.studio.folder import Folder
+from incrowd.studio.projects import change_project, make_project
+
+
+def test_a_sample_is_the_same_each_time_and_k_costs_words(log, tmp_path):
+    options = Options(str(log), tmp_path / "out", goal="people")
+    sample = sample_of(options, people=20)
+    assert (sample.people, sample.read, sample.is_all) == (20, 20, True)
+    assert sample.singled_out == 0  # all of them have the same words
+    job = read_choices(options)
+    point = estimate(sample, job, 5)
+    assert (point.kept, point.singled_out) == (1, 0)
+    assert estimate(sample, job, 25) is None  # there are not so many people
+    assert estimate(sample_of(options, people=20), job, 5) == point
+    assert sample_of(options, people=3).people == 3
+
+
+def test_only_the_beginning_of_a_large_log_is_read(log):
+    def lines(**how):
+        with read_parts(str(log), InputForm(), block_bytes=600, **how) as opened:
+            return opened.rows
+
+    assert 0 < lines(first_bytes=600) < lines() == 60
+
+
+def test_a_curve_is_kept_by_what_it_depends_on(log, tmp_path):
+    folder = Folder(tmp_path / "work")
+    project = make_project(folder, str(log), name="log")
+    first = wanted_of(folder, project, {"k": "5", "cap": "3"})
+    assert wanted_of(folder, project, {"k": "7", "cap": "3", "title": "x"}).path == first.path
+    other = wanted_of(folder, project, {"k": "5", "cap": "2"})
+    assert other.path != first.path
+    assert other.sample == first.sample  # the method's own dial: the sample is not read again
+    assert wanted_of(folder, project, {"items": "nouns"}).sample != first.sample
+    read_so = change_project(folder, project, reading={"user": "AnonID"})
+    assert wanted_of(folder, read_so, {"k": "5", "cap": "3"}).path != first.path
+    assert wanted_of(folder, replace(project, source=str(tmp_path / "none")), {}).path != first.path
+    assert wanted_of(folder, project, {"k": "x"}).k is None
+
+
+def test_a_dial_moves_the_mark_on_the_page(studio, tab, log):
+    folder = Folder(studio.folder)
+    project = change_project(folder, make_project(folder, str(log), name="curve"), choices={"goal": "people"})
+    tab.visit(f"{studio.home}/p/{project.id}/choose")
+    tab.until_shown("Estimated on a sample of 20 people", "#curves")
+    tab.until("document.querySelector('#curves .picked th')?.innerText.startsWith('5')")
+    tab.until("document.querySelector('#curves .chart svg') !== null")
+    assert tab.shown("#lines").startswith("Command line")  # and is where it was
+    kept = list((studio.folder / "projects" / project.id / "curves").iterdir())
+    tab.run("""{ const k = document.getElementById('f-k'); k.value = '10';
+        k.dispatchEvent(new Event('input', {bubbles: true})); }""")
+    tab.until("document.querySelector('#curves .picked th')?.innerText.startsWith('10')")
+    tab.until("!document.querySelector('#curves [hx-get]')")  # all of it is there
+    (answer,) = kept
+    assert set(json.loads(answer.read_text())["points"]) == {"2", "5", "10", "25", "50"}
+    assert not tab.errors

@@ -1,0 +1,129 @@
+"""Risk now, Words, Before and after, Risk after: on a small log, with real jobs."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import urlencode
+
+import pytest
+
+from helpers import until
+from incrowd.studio.folder import Folder
+from incrowd.studio.jobs import jobs_of, state_of
+from incrowd.studio.projects import make_project, read_project
+
+HEADER = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
+WORDS = ("dog", "house", "money", "garden", "music", "weather")
+FORM = {"Content_Type": "application/x-www-form-urlencoded"}
+
+
+class Work:
+    """A project, and requests to its screens."""
+
+    def __init__(self, studio, project):
+        self.studio, self.id, self.folder = studio, project.id, Folder(studio.folder)
+
+    def get(self, path):
+        status, _, text = self.studio.ask("GET", f"/p/{self.id}/{path}")
+        assert status == 200, text
+        return text
+
+    def post(self, path, **fields):
+        return self.studio.ask("POST", f"/p/{self.id}/{path}", urlencode(fields), **FORM)
+
+    def run(self, path, kind):
+        assert self.post(path)[0] == 303
+        (job, *_) = jobs_of(self.folder, self.id, kind)
+        until(lambda: state_of(self.folder, job.id).ended is not None, kind, 120)
+        assert state_of(self.folder, job.id).status == "done"
+
+
+@pytest.fixture(scope="module")
+def work(studio, tab, tmp_path_factory):
+    """A project of sixty people with three words each of six, two of them also with a rare one."""
+    path = tmp_path_factory.mktemp("sixty") / "sixty.tsv"
+    asked = [
+        (user, WORDS[(user + step) % 6], day) for user in range(60) for day, step in enumerate((0, 1, 3))
+    ]
+    lines = [
+        f"{user}\t{word}\t2006-03-0{1 + day} 10:00:00\t\t\n"
+        for user, word, day in (*asked, (0, "beagle", 4), (1, "beagle", 4))
+    ]
+    path.write_text(HEADER + "".join(lines), encoding="utf-8")
+    cookies = tab.tell("Network.getCookies", urls=[studio.home])["cookies"]
+    studio.cookie = "; ".join(f"{one['name']}={one['value']}" for one in cookies)
+    return Work(studio, make_project(Folder(studio.folder), str(path), name="sixty"))
+
+
+def test_every_screen_says_what_to_do_first(work):
+    assert "Not measured yet" in work.get("risk-now")
+    assert "were not counted yet" in work.get("words")
+    for screen in ("before-after", "risk-after"):
+        assert "There is no release of this project yet" in work.get(screen)
+    assert work.studio.ask("GET", f"/p/{work.id}/risk-after?release=none")[0] == 404
+
+
+def test_risk_now_names_who_is_singled_out_and_by_what(work, tab):
+    work.run("risk-now", "risk-now")
+    tab.visit(f"{work.studio.home}/p/{work.id}/risk-now")
+    tab.until("document.querySelector('.chart svg') !== null")
+    text = tab.shown()
+    assert "all 60 people" in text
+    assert "beagle\t2\t" in text
+    assert not tab.errors
+
+
+def test_a_word_is_looked_up_and_a_wrong_taxonomy_refused(work, tmp_path):
+    text = work.get("words?find=dog")
+    assert "carnivore" in text
+    assert "WordNet lacks it" in work.get("words?find=foodstore.com")
+    status, _, text = work.post("words", taxonomy="/nowhere/tree.tsv")
+    assert status == 422
+    assert 'value="/nowhere/tree.tsv"' in text
+    assert "does not exist" in text
+    tree = tmp_path / "tree.tsv"
+    tree.write_text("pet\troot\ndog\tpet\n", encoding="utf-8")
+    assert work.post("words", taxonomy=str(tree))[0] == 303
+    assert "pet" in work.get("words?find=dog")
+    assert work.post("words", taxonomy="")[0] == 303
+    assert "taxonomy" not in read_project(work.folder, work.id).choices
+
+
+def test_a_dropped_taxonomy_is_used_and_a_broken_one_leaves_nothing(work):
+    before = set((work.folder.inputs).iterdir())
+    address = f"/p/{work.id}/words/dropped?name=tree.tsv"
+    status, _, text = work.studio.ask("PUT", address, "a\tb\nb\ta\n")
+    assert (status, "cannot be used" in text) == (422, True)
+    assert set(work.folder.inputs.iterdir()) == before
+    status, _, text = work.studio.ask("PUT", address, "dog\tpet\npet\troot\n")
+    assert (status, json.loads(text)["see"]) == (200, f"/p/{work.id}/words")
+    assert read_project(work.folder, work.id).choices["taxonomy"].endswith("/tree.tsv")
+    work.post("words", taxonomy="")
+
+
+def test_before_and_after_of_a_release(work, tab):
+    work.run("run", "release")
+    text = work.get("before-after?with=dog")
+    assert "<b>dog</b> is published as itself" in text
+    assert "<b>beagle</b> is not published" in work.get("before-after?with=beagle")
+    address = f"/p/{work.id}/before-after/sixty-1/originals.html"
+    status, headers, text = work.studio.ask("GET", address)
+    assert status == 200
+    assert "beagle" in text  # what is not published
+    assert headers["Content-Security-Policy"].startswith("sandbox")
+    tab.visit(f"{work.studio.home}/p/{work.id}/before-after")
+    tab.run("document.getElementById('with').value = 'house'; true")
+    tab.press("form[role=search] button")
+    assert "house is published as itself" in tab.shown("#fate")
+
+
+def test_risk_after_has_before_after_and_control(work, tab):
+    assert "was not attacked yet" in work.get("risk-after")
+    work.run("risk-after/sixty-1", "risk")
+    tab.visit(f"{work.studio.home}/p/{work.id}/risk-after")
+    text = tab.shown()
+    assert "Can a person be singled out?" in text
+    assert "are singled out by known items, drawn at random (3 known)" in text
+    heads = tab.run("[...document.querySelectorAll('table:last-of-type thead th')].map(one => one.innerText)")
+    assert heads[-4:] == ["before", "after", "control", "risk"]
+    assert not tab.errors
