@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import threading
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from devtools import PATIENCE
+from helpers import until, visible
 from studio.harness import running_studio
 
 
@@ -169,3 +172,12 @@ def test_another_sites_page_cannot_reach_it(studio, new_tab):
         server.shutdown()
         server.server_close()
     assert not list((studio.folder / "projects").iterdir())
+
+
+def test_a_file_whose_tab_is_closed_half_way_leaves_nothing(studio):
+    before = visible(studio.folder / "inputs")
+    head = f"PUT /projects/dropped?name=half.tsv HTTP/1.1\r\nHost: {studio.host}\r\nOrigin: {studio.home}\r\nCookie: {studio.cookie}\r\nContent-Length: 1000\r\n\r\n"
+    with socket.create_connection(studio.host.split(":"), timeout=PATIENCE) as connection:
+        connection.sendall(head.encode() + b"some of it")
+        until(lambda: list((studio.folder / "inputs").glob("half*/*")), "the file was begun", PATIENCE)
+    until(lambda: visible(studio.folder / "inputs") == before, "what came of it is gone", PATIENCE)

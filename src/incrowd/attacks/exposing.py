@@ -9,6 +9,7 @@ import numpy as np
 from incrowd.attacks.attacked import Setting
 from incrowd.attacks.matching import count_sharing, in_parts
 from incrowd.attacks.people import People
+from incrowd.attacks.rates import Rate
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints32, Ints64
 from incrowd.taxonomy import Attached
@@ -31,7 +32,7 @@ class ExposingItem(NamedTuple):
 
 
 class Exposure(NamedTuple):
-    """The items that only one person has, how many people have such an item, and the items that expose most people. Private."""
+    """The items that only one person has, how many people have such an item, and the other items that lead to one person most surely. Private."""
 
     items_of_one: int
     people_with_one: int
@@ -43,7 +44,7 @@ class Exposure(NamedTuple):
 
 
 def exposure(attached: Attached, people: People, setting: Setting, most: int) -> Exposure:
-    """Draw people, and try each of their items with one other of theirs; return the items with most people singled out.
+    """Draw people, and try each of their items with one other of theirs; return the items that lead to one person most surely.
 
     Parameters
     ----------
@@ -66,7 +67,9 @@ def exposure(attached: Attached, people: People, setting: Setting, most: int) ->
     tried = np.bincount(known[:, 0], minlength=people.leaves)
     singled = np.bincount(known[sharing == 1, 0], minlength=people.leaves)
     shared = np.flatnonzero((singled > 0) & ~alone)
-    first = shared[np.lexsort((shared, tried[shared], -singled[shared]))][:most]
+    # A high share of few tries may be chance: the lowest share counts that the tries do not speak against.
+    surely = [Rate(singled[leaf], int(tried[leaf])).interval.low for leaf in shared.tolist()]
+    first = shared[np.lexsort((shared, -singled[shared], -np.round(surely, 12)))][:most]
     return Exposure(
         int(np.count_nonzero(alone)),
         len(np.unique(owners)),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from starlette.requests import Request
 
-from incrowd.errors import BadInputError, IncrowdError
+from incrowd.errors import BadInputError
 from incrowd.studio.folder import Folder, slug_of
 from incrowd.studio.shown import size_in_words
 
@@ -16,12 +16,12 @@ __all__ = ["receive"]
 
 
 async def receive(request: Request, folder: Folder, largest: int) -> Path:
-    """Write the body of a request to a file in a directory of its own; one that is too large is refused, and leaves nothing."""
+    """Write the body of a request to a file in a directory of its own; one that is too large, or does not come whole, leaves nothing."""
     name = re.sub(r"[^\w. -]", "_", Path(request.query_params.get("name", "")).name).strip(" .") or "data"
     room = folder.inputs / folder.take_name("inputs", slug_of(name.partition(".")[0]))
     try:
         await _write(request, room / name, largest)
-    except IncrowdError:
+    except BaseException:  # a tab that was closed and a full disk, too
         (room / name).unlink(missing_ok=True)
         room.rmdir()
         raise
