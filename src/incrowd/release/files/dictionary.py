@@ -116,6 +116,8 @@ PARAMETERS: Mapping[str, str] = {
     "delta": "The chance with which the promise may fail.",
     "of": "What a list is of: items, pairs of items, or queries with clicked addresses.",
     "rounds": "In how many rounds the items of a list were looked for.",
+    "since": "A day of the first week that is counted; weeks begin on Monday (UTC).",
+    "weeks": "How many weeks have counts of their own.",
     "kp": "How many addresses a query needs to be kept.",
     "m": "How many items an attacker may know for the promise to hold.",
 }
