@@ -114,7 +114,7 @@ PARAMETERS: Mapping[str, str] = {
     "block_size": "How many records were compared with each other at once.",
     "d": "How many queries of each person were counted, at most.",
     "delta": "The chance with which the promise may fail.",
-    "of": "What a list is of: items, pairs of items, or queries with clicked addresses.",
+    "of": "What a list is of: items, pairs of items, queries with clicked addresses, or items by week.",
     "rounds": "In how many rounds the items of a list were looked for.",
     "since": "A day of the first week that is counted; weeks begin on Monday (UTC).",
     "weeks": "How many weeks have counts of their own.",
