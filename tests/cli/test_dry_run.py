@@ -44,7 +44,7 @@ def test_it_tells_what_was_recognised_counted_and_chosen(searches):
         "60 people",
         "distinct items (--items terms)",
         "distinct items that wordnet lacks: those whose kind is not known would get a branch of their own",
-        "--unlisted name words that WordNet lacks are told by their kinds",
+        "--unlisted name words that WordNet lacks are named by their kinds",
         "--method mosaic for --goal words, the default",
         "--k 5 the default",
         "--unit session:30m what mosaic takes of a query log with times",

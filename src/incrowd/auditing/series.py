@@ -42,7 +42,7 @@ class Neighbours(NamedTuple):
         Tiles that are in both, and in one of them only.
     labels_both, labels_first, labels_second
         The same of labels.
-    told
+    items_of_few
         Items (labels that are no classes) that are in one only and tell something about fewer than k people: p people hold the item there,
         fewer than k have it in the other, or it would be published, so at least p - k + 1 people have it in the one and not in the
         other; here these are 1 to k - 1. Who they are is not told. A class says nothing of the kind: what is below it may be published.
@@ -56,7 +56,7 @@ class Neighbours(NamedTuple):
     labels_both: int
     labels_first: int
     labels_second: int
-    told: int
+    items_of_few: int
 
 
 class AuditedRelease(NamedTuple):
@@ -300,7 +300,7 @@ def _compared(
     """Count what is in one of two releases and not in the other."""
     tiles = [set(first[1]), set(second[1])]
     people = [_people_of(first[1]), _people_of(second[1])]
-    told = sum(
+    items_of_few = sum(
         many - _k_of(other) + 1 < _k_of(other)
         for own, others, other in ((0, 1, second[0]), (1, 0, first[0]))
         for label, many in people[own].items()
@@ -316,7 +316,7 @@ def _compared(
         len(labels),
         len(people[0].keys() - labels),
         len(people[1].keys() - labels),
-        told,
+        items_of_few,
     )
 
 

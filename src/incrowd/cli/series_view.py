@@ -84,6 +84,6 @@ def _neighbours_table(neighbours: Sequence[Neighbours]) -> Table:
             f"{two.tiles_first + two.tiles_second:,}",
             f"{two.labels_both:,}",
             f"{two.labels_first + two.labels_second:,}",
-            f"{two.told:,}",
+            f"{two.items_of_few:,}",
         )
     return table

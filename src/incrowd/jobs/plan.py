@@ -214,7 +214,7 @@ def _reasons(job: Job, log: Log) -> dict[str, str]:
         if _goal_items(job)
         else f"what {method.name} takes of a query log",
         "--unit": f"what {method.name} takes of a query log{unit}",
-        "--unlisted": "words that WordNet lacks are told by their kinds",
+        "--unlisted": "words that WordNet lacks are named by their kinds",
     }
     return {option: why[option.partition(" ")[0]] for option in job.chosen}
 
