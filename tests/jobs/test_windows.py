@@ -614,7 +614,12 @@ def test_what_two_neighbours_tell_is_counted(tmp_path, publish):
     assert publish(write(tmp_path / "log.csv", first), "one").code == 0
     assert publish(write(tmp_path / "log.csv", first + second), "two").code == 0
     (two,) = audit_of(tmp_path).json["neighbours"]
-    assert (two["labels_both"], two["labels_first"], two["labels_second"], two["items_of_few"]) == (4, 0, 2, 1)
+    assert (two["labels_both"], two["labels_first"], two["labels_second"], two["items_of_few"]) == (
+        4,
+        0,
+        2,
+        1,
+    )
     assert (two["tiles_both"], two["tiles_first"], two["tiles_second"]) == (4, 0, 2)
 
 
