@@ -36,8 +36,8 @@ class Package(NamedTuple):
     script: str
 
 
-def read_package(path: Path) -> Package:
-    """Read a package's minified build and its licence."""
+def read_package(path: Path, build: str = "build/{name}.min.js") -> Package:
+    """Read a package's minified build, by where it lies, and its licence."""
     with tarfile.open(path) as archive:
 
         def text(name: str) -> str:
@@ -48,7 +48,7 @@ def read_package(path: Path) -> Package:
 
         about = json.loads(text("package.json"))
         name = about["name"]
-        script = text(f"build/{name}.min.js")
+        script = text(build.format(name=name))
         return Package(name, about["version"], about["license"], text("LICENSE"), script)
 
 

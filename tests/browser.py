@@ -10,7 +10,7 @@ import pytest
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 NO_BROWSER = f"no browser is installed, looked for {', '.join(BROWSERS)} (Debian: chromium)"
-FLAGS = [
+OFFLINE = (
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
@@ -19,9 +19,8 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--virtual-time-budget=10000",
-    "--dump-dom",
-]
+)
+FLAGS = (*OFFLINE, "--virtual-time-budget=10000", "--dump-dom")
 # What the page would fetch, or do against its own rules, is noted in its title.
 PROBE = """<script>
 const seen = [];

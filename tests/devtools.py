@@ -13,22 +13,11 @@ import subprocess
 import aiohttp
 import pytest
 
-from browser import BROWSERS, NO_BROWSER
+from browser import BROWSERS, NO_BROWSER, OFFLINE
 from helpers import until
 
 PATIENCE = 60
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--hide-scrollbars",
-    "--remote-debugging-port=0",
-)
+FLAGS = (*OFFLINE, "--hide-scrollbars", "--remote-debugging-port=0")
 
 
 class Page:
@@ -105,10 +94,8 @@ class Page:
     def list(self, identity):
         return self.run(f"[...document.getElementById('{identity}').children].map(each => each.innerText)")
 
-    def shoot(self, file, *, width, dark=False):
-        """Take a picture of the whole page."""
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.tell("Emulation.setEmulatedMedia", features=[scheme])
+    def resize(self, width):
+        """Make the window so wide; a narrow one is a phone's."""
         self.tell(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -116,6 +103,12 @@ class Page:
             deviceScaleFactor=1,
             mobile=width < 600,
         )
+
+    def shoot(self, file, *, width, dark=False):
+        """Take a picture of the whole page."""
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.tell("Emulation.setEmulatedMedia", features=[scheme])
+        self.resize(width)
         picture = self.tell("Page.captureScreenshot", captureBeyondViewport=True)
         file.write_bytes(base64.b64decode(picture["data"]))
 

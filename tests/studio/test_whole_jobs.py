@@ -118,13 +118,7 @@ def test_every_screen_can_be_loaded_again_and_fits(studio, tab, screen):
     assert tab.shown() == before
     assert "sample.tsv" in before or screen == "releases"
     for width in (1280, 640, 390):  # 640: a window of 1,280 at 200 %
-        tab.tell(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=800,
-            deviceScaleFactor=1,
-            mobile=width < 600,
-        )
+        tab.resize(width)
         assert tab.run("document.documentElement.scrollWidth") <= width
     tab.tell("Emulation.clearDeviceMetricsOverride")
     assert tab.run("document.querySelectorAll('h1').length") == 1

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from incrowd.cli.extras import importing_extra
 from incrowd.cli.options import FILE, comma_list, existing_input, json_option, print_json
 from incrowd.errors import BadInputError
 
@@ -187,15 +188,9 @@ def gateway(file: Path | None, demo: bool, port: int, as_json: bool, **only: boo
         raise BadInputError(
             "give --config FILE (with one of --check, --health, --init-ledger and --trust-ledger at most), or --demo"
         )
-    try:
+    with importing_extra("gateway"):
         from incrowd.gateway.ops.demo import run_demo
         from incrowd.gateway.server.serve import run_gateway
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("incrowd"):
-            raise
-        raise BadInputError(
-            f"the gateway needs the package '{error.name}': pip install 'incrowd[gateway]'"
-        ) from None
     if file is None:
         run_demo(port, click.echo)
     elif only["check"]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from incrowd.cli.extras import importing_extra
 from incrowd.cli.options import FILE, json_option, print_json
-from incrowd.errors import BadInputError
 
 if TYPE_CHECKING:
     from incrowd.studio.serve import Opened
@@ -41,15 +41,9 @@ def studio(folder: Path, no_browser: bool, port: int, as_json: bool) -> None:  #
       incrowd studio
       incrowd studio work --no-browser --port 8123
     """  # noqa: D301 - click needs this character
-    try:
+    with importing_extra("studio"):
         from incrowd.studio.folder import Folder
         from incrowd.studio.serve import run_studio
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("incrowd"):
-            raise
-        raise BadInputError(
-            f"the studio needs the package '{error.name}': pip install 'incrowd[studio]'"
-        ) from None
 
     def say(opened: Opened) -> None:
         if as_json:

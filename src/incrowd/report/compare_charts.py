@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from incrowd.report.compare_measures import RISKS, risks_of
-from incrowd.report.line_names import HEIGHT, names_at_ends, room_for_names, room_on_log
+from incrowd.report.line_names import HEIGHT, log_axis, names_at_ends, room_for_names
 from incrowd.report.vega import Spec
 
 __all__ = [
@@ -318,13 +318,7 @@ def _by_k(rows: Sequence[Row], drawn: Sequence[Row], chart: Chart) -> Spec:
     domain = domain_of(drawn, chart.field)
     last = {row["label"]: row for row in sorted(drawn, key=lambda row: row["k"])}
     names = names_at_ends(last, chart.field, domain)
-    x = {
-        "field": "k",
-        "type": "quantitative",
-        "title": "k (logarithmic)",
-        "scale": {"type": "log", "domain": [ks[0] / 1.15, room_on_log(ks, names)]},
-        "axis": {"values": ks, "format": "d", "grid": False, "labelOverlap": True},
-    }
+    x = log_axis("k", ks, names, "d")
     return lines(rows, chart, x, domain, names)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from incrowd.report.compare_charts import Chart, Section, domain_of, lines
-from incrowd.report.line_names import names_at_ends, room_on_log
+from incrowd.report.line_names import log_axis, names_at_ends
 from incrowd.report.vega import Spec
 
 __all__ = ["eps_charts", "eps_section"]
@@ -67,13 +67,7 @@ def _by_eps(rows: Sequence[Row], noisy: Sequence[Row], others: Sequence[Row], ch
     last = {row["family"]: row for row in sorted(noisy, key=lambda row: row["eps"])}
     last |= {row["label"]: row for row in across}
     names = names_at_ends(last, chart.field, domain)
-    x = {
-        "field": "eps",
-        "type": "quantitative",
-        "title": "eps (logarithmic)",
-        "scale": {"type": "log", "domain": [every[0] / 1.15, room_on_log(every, names)]},
-        "axis": {"values": every, "format": "~g", "grid": False, "labelOverlap": True},
-    }
+    x = log_axis("eps", every, names, "~g")
     level = {
         "data": {"values": across},
         "mark": {"type": "line", "strokeWidth": 1.5},

@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["HEIGHT", "names_at_ends", "room_for_names", "room_on_log"]
+from incrowd.report.vega import Spec
+
+__all__ = ["HEIGHT", "log_axis", "names_at_ends", "room_for_names"]
 
 Row = Mapping[str, Any]
 
@@ -45,9 +47,20 @@ def _apart(places: Sequence[float], gap: float) -> list[float]:
     return moved
 
 
-def room_on_log(ks: Sequence[float], names: Sequence[Row]) -> float:
+def log_axis(field: str, values: Sequence[float], names: Sequence[Row], number: str) -> Spec:
+    """Return a logarithmic axis with some values on it, in a format of numbers, and room for the names at the right."""
+    return {
+        "field": field,
+        "type": "quantitative",
+        "title": f"{field} (logarithmic)",
+        "scale": {"type": "log", "domain": [values[0] / 1.15, _room_on_log(values, names)]},
+        "axis": {"values": values, "format": number, "grid": False, "labelOverlap": True},
+    }
+
+
+def _room_on_log(values: Sequence[float], names: Sequence[Row]) -> float:
     """Return where a logarithmic axis ends, so that the names at the right have room."""
-    low, high = math.log(ks[0] / 1.15), math.log(ks[-1] * 1.15)
+    low, high = math.log(values[0] / 1.15), math.log(values[-1] * 1.15)
     part = _part_for(max(len(row["label"]) for row in names), CHART_WIDTH)
     return math.exp(high + (high - low) * part / (1 - part))
 

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from incrowd.report.vega import Spec
 from incrowd.studio.dials import CHOICES, FORM, goal_of, method_of, said
 from incrowd.studio.estimating import Answer, Request
-from incrowd.studio.folder import Folder, read_struct
+from incrowd.studio.folder import Folder, read_struct, write_struct
 from incrowd.studio.pages import chart, fragment, project_of, studio_of
 from incrowd.studio.projects import Project
 from incrowd.version import __version__
@@ -133,8 +133,6 @@ def _answered(process: subprocess.Popen[bytes], request: Request) -> bool:
             return True
     except OSError:
         pass
-    from incrowd.studio.folder import write_struct
-
     write_struct(Path(request.path), Answer(error="it ended before it was done, maybe for want of memory"))
     return False
 

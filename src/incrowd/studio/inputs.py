@@ -20,14 +20,14 @@ FIRST_ROWS = 5
 
 
 def recognise_input(project: Project) -> Recognised:
-    """Return how the input is written; raises `BadInputError` if that cannot be told, or was told wrongly."""
+    """Return how the input is written; raises `BadInputError` if that is not recognised, or was given wrongly."""
     from incrowd.jobs.plan import recognise
 
     return recognise(project.source, _form_of(project))
 
 
 def is_baskets(project: Project) -> bool:
-    """Tell whether the input holds baskets, as far as that can be told."""
+    """Tell whether the input holds baskets, as far as its first bytes show."""
     try:
         return recognise_input(project).is_baskets
     except IncrowdError:

@@ -45,12 +45,14 @@ def names_of(words: pa.Array) -> pa.Table:
         where nothing is known) and ``parent`` (the label of the node above; null where nothing is known).
     """
     known = _memory.table
-    place = positions(words, known["word"])
-    new = words.filter(pa.array(place < 0)).unique()
-    if len(new):
+    place = positions(words, known["word"]).copy()
+    missing = place < 0
+    if missing.any():
+        lacking = words.filter(pa.array(missing))
+        new = lacking.unique()
+        place[missing] = len(known) + positions(lacking, new)
         found = _named(new)
         known = pa.concat_tables([known, found]).unify_dictionaries()
-        place = positions(words, known["word"])
         _memory.table = known if len(known) <= REMEMBERED else found
     return known.take(pa.array(place))
 
