@@ -77,6 +77,34 @@ def runs(tmp_path_factory):
     return made
 
 
+@pytest.mark.parametrize(
+    ("name", "time", "lines"),
+    [
+        ("log.tsv", "2006-03-01 10:00:00", [b"zoe\t" + b"\xff\xfe" * 2_000 + b"\t2006-03-01 10:00:00"]),
+        ("log.csv", "03/14/2006 10:00", [b'zoe,"open,03/14/2006 10:00'] * 2),
+        ("log.csv", "03/04/2006 10:00", [b"zoe,milk,13/04/2006 10:00"]),
+    ],
+    ids=["bytes", "quotes", "times"],
+)
+def test_no_line_of_a_person_decides_for_others(tmp_path, name, time, lines):
+    """Nor whether there is a release: what is refused or counted is the same with one person more."""
+    between = "\t" if name.endswith(".tsv") else ","
+    said = []
+    for more in ([], lines):
+        rows = [between.join((f"u{n}", "red wine", time)).encode() for n in range(5_000)]
+        for number, line in enumerate(more):
+            rows.insert(3_000 + 1_000 * number, line)
+        source = tmp_path / name
+        source.write_bytes(b"\n".join([between.join(("user", "query", "time")).encode(), *rows]) + b"\n")
+        out = tmp_path / f"run{len(more)}" / "release"
+        out.parent.mkdir()
+        ran = call("anonymize", source, "--out", out, *OPTIONS)
+        counts = [row["count"] for row in table_of(out).to_pylist()] if ran.code == 0 else []
+        said.append((ran.code, ran.err, len(counts)))
+        assert all(abs(count - 5_000) < 100 for count in counts)
+    assert said[0] == said[1]
+
+
 def table_of(directory):
     (path,) = directory.glob("*.parquet")
     return pq.read_table(path)

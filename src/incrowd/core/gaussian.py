@@ -20,7 +20,9 @@ __all__ = ["GRID", "SIGMA", "discrete_gaussian", "gaussian_delta", "largest_mu",
 SIGMA = 2**24
 FARTHEST = 64  # in standard deviations; what lies beyond has a probability of e^-2048 and is never drawn
 MARGIN = 1e-6  # for rounding, and for what the grid costs of delta: lemma 2 of docs/papers/dp.md
-GRID = 1.01 * (16**2 + 2) / (24 * SIGMA**2)  # what it costs of eps for each noisy sum that a person touches, twice
+GRID = (
+    1.01 * (16**2 + 2) / (24 * SIGMA**2)
+)  # what it costs of eps for each noisy sum that a person touches, twice
 HALVINGS = 100
 AT_ONCE = 1 << 20  # draws; more at once take more memory and more time
 

@@ -399,7 +399,8 @@ def check_input(options: Options, settings: Sequence[Setting]) -> Job:
     kinds = parse_kinds(options.kinds)
     _check_kinds(kinds, settings)
     kinds = kinds or settings[0].reads.kinds
-    form = replace(read_form(vars(options)), wanted=roles_of(kinds))
+    noisy = all(setting.method.is_noisy for setting in settings)
+    form = replace(read_form(vars(options)), wanted=roles_of(kinds), by_first_lines=noisy)
     if form.segment and options.engine != "local":
         raise BadInputError(
             f"{option('segment')} works on this machine alone: drop {option('engine', options.engine)}"
