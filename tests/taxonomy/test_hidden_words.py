@@ -49,6 +49,7 @@ NUMBERS = [
     "+442079460958", "44(0)2079460958", "tel:5551234567", "icq:1234567", "1-800-flowers", "12-34-56", "123-45-6789", "ssn:123-45-6789",
     "x123456789", "ab123456c", "4111-1111-1111-1111", "90210", "sw1a1aa", "192.168.0.1", "10/12/1974", "19741012", "jan1975",
     "一三八一二三四五六七八", "５５５一二三四五六七",
+    "1990年3月7日", "建国路88号3单元501室",
     "７７３１", "５５５１２３４", "٥٥٥١٢٣٤٥٦٧", "५५५१२३४", "①②③④⑤⑥⑦", "555\u200b1234",
 ]  # fmt: skip
 ADDRESSES = [
@@ -152,6 +153,11 @@ def test_numbers_and_addresses_of_several_words_are_one(query, words):
         ("zorblax (at) example.org", ["zorblax(at)example.org"]),
         ("zorblax [at] example [dot] co [dot] uk", ["zorblax[at]example[dot]co[dot]uk"]),
         ("Zorblax AT example DOT org", ["zorblax@example.org"]),
+        ("住 朝阳区 建国路 88 号 3 单元 501 室", ["住", "朝阳区", "建国路88号3单元501室"]),
+        ("电话 一 三八 一二三四五 六 七八 张", ["电话", "一三八一二三四五六七八", "张"]),
+        ("1990 年 3 月 7 日 出生", ["1990年3月7日", "出生"]),
+        ("1990 年 电影", ["1990", "年", "电影"]),
+        ("三 国", ["三", "国"]),
         ("meet me @ noon", ["meet", "me", "noon"]),
         ("hotels at disney.com", ["hotels", "at", "disney.com"]),
         ("polka dot dress", ["polka", "dot", "dress"]),
@@ -162,7 +168,15 @@ def test_signs_and_blanks_between_hide_no_number_or_address(query, words):
 
 
 @pytest.mark.parametrize(
-    "text", ["x@" * 100_000, " @" * 100_000, "a@b.c" + " . c" * 50_000, "1" + " - " * 50_000 + "1"]
+    "text",
+    [
+        "x@" * 100_000,
+        " @" * 100_000,
+        "a@b.c" + " . c" * 50_000,
+        "1" + " - " * 50_000 + "1",
+        "路" * 100_000,
+        "一 " * 100_000,
+    ],
 )
 def test_long_queries_take_no_longer_than_they_are_long(text):
     start = time.process_time()

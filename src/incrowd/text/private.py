@@ -31,6 +31,13 @@ _STREET = (
     r"|[0-9]{3,5}[a-z]?(?: [a-z.]+){1,2} (?:road|rd|drive|court|ln)"
     r"|[0-9]{1,5}[a-z]?(?: [a-z.]+){1,2} (?:st|rd|ln|dr|ct)(?:[.,]|$))"
 )
+_CHINESE_DIGIT = "[〇零幺一二三四五六七八九]"
+# Numbers, streets and dates whose characters may have been parted by blanks (--segment zh).
+_CHINESE = (
+    rf"{_CHINESE_DIGIT}(?: ?{_CHINESE_DIGIT}){{{FEWEST_DIGITS - 1},}}",
+    r"(?:^| )[^ ]*[路街道巷弄] ?[0-9]+ ?[号號弄](?: ?[0-9]+ ?(?:单元|号楼|[室栋楼层]))*",
+    r"[0-9]{2,4} ?年 ?[0-9]{1,2} ?月 ?[0-9]{1,2} ?[日号]",
+)
 _ORDINAL = re.compile(r"\d(?:st|nd|rd|th)$")
 
 
@@ -39,8 +46,12 @@ def join_private(texts: pa.StringArray) -> pa.StringArray:
 
     Digits of other scripts become the usual ones. Nulls stay null.
     """
-    with_sign = _matching(texts, rf"\p{{Nd}}|{_AT}| dot ")  # few have one, and nothing else is looked for
+    with_sign = _matching(
+        texts, rf"\p{{Nd}}|{_AT}| dot |{_CHINESE[0]}"
+    )  # few have one, and nothing else is looked for
     some = _replaced(texts.filter(with_sign), _OTHER_DIGITS, usual_digits)
+    for pattern in _CHINESE:
+        some = _replaced(some, pattern, partial(re.compile(pattern).sub, _closed_up))
     for pattern, join in ((_EMAIL, _address), (_STREET, _joined), (_GROUPS, _number), (_POSTAL, _postal)):
         some = _replaced(some, pattern, partial(re.compile(pattern).sub, join))
     return pc.replace_with_mask(texts, with_sign, some)
@@ -55,6 +66,11 @@ def _replaced(texts: pa.StringArray, pattern: str, change: Callable[[str], str])
 
 def _matching(texts: pa.StringArray, pattern: str) -> pa.BooleanArray:
     return pc.fill_null(pc.match_substring_regex(texts, pattern), fill_value=False)
+
+
+def _closed_up(found: re.Match[str]) -> str:
+    """Join what is Chinese; it is a word apart from what is before and after."""
+    return f" {found[0].replace(' ', '')} "
 
 
 def _address(found: re.Match[str]) -> str:
