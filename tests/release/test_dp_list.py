@@ -14,7 +14,7 @@ import pytest
 
 import incrowd as ic
 from cli.helpers import AOL_HEADER, call, only_line, problems_of
-from incrowd.core import memory
+from incrowd.core import frames, memory
 from incrowd.core.spending import spend
 from incrowd.errors import BadInputError
 from incrowd.methods.dp import method as dp_method
@@ -103,6 +103,20 @@ def test_no_line_of_a_person_decides_for_others(tmp_path, name, time, lines):
         said.append((ran.code, ran.err, len(counts)))
         assert all(abs(count - 5_000) < 100 for count in counts)
     assert said[0] == said[1]
+
+
+def test_in_python_no_line_decides_for_others_either(tmp_path, monkeypatch):
+    monkeypatch.setattr(frames, "BATCH_ROWS", 100)  # so many rows are the first ones of a table
+    times = ["03/04/2006 10:00"] * 400 + ["13/04/2006 10:00"]
+    rows = pa.table({"user": [f"u{n}" for n in range(401)], "query": ["red wine"] * 401, "time": times})
+    with pytest.raises(BadInputError, match="may begin with the month or with the day"):
+        ic.anonymize(rows, method="dp", eps=10.0)
+    path = tmp_path / "log.tsv"
+    lines = [f"u{n}\tred wine\n".encode() for n in range(6_000)]
+    path.write_bytes(b"user\tquery\n" + b"".join(lines) + b"zoe\t" + b"\xff" * 4_000 + b"\n")
+    assert len(ic.anonymize(path, method="dp", eps=10.0).table()) == 2
+    with pytest.raises(BadInputError, match="is not UTF-8"):
+        ic.anonymize(path, method="flock")
 
 
 def table_of(directory):
