@@ -423,6 +423,15 @@ def test_compare_puts_it_beside_mosaic_and_korolova_at_several_eps(tmp_path):
     assert page.count('id="eps_items"') == page.count('id="eps_pairs"') == 1
 
 
+@pytest.mark.parametrize("methods", ["dp,flock", "flock,dp"])
+def test_compare_places_words_alike_in_whatever_order_methods_are_named(tmp_path, methods):
+    """Words that WordNet lacks have the places that methods of records say they have."""
+    source = log(tmp_path / "log.tsv", {f"v{n}": ["zorblaxes", "kmart"] for n in range(9)})
+    ran = call("compare", source, "--methods", methods, "--k", 5, "--out", tmp_path / "out", "--json")
+    assert ran.code == 0, ran.err
+    assert [run["error"] for run in ran.json["runs"]] == [None, None]
+
+
 @pytest.mark.parametrize(
     ("methods", "eps", "says"),
     [
