@@ -6,6 +6,7 @@ import shutil
 from types import SimpleNamespace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -181,6 +182,31 @@ def test_a_map_with_rows_that_the_release_does_not_have_is_refused(place, tmp_pa
     pq.write_table(table.set_column(1, table.schema.field(1), [rows]), tmp_path / "far.map")
     asked = ("--release", place / "mosaic", "--private-map", tmp_path / "far.map")
     assert "rows that this one does not have" in refused(call("risk", place / "log.csv", *asked))
+
+
+@pytest.mark.parametrize("method", ["mosaic", "flock"])
+def test_a_map_that_leaves_out_rows_is_refused(place, tmp_path, method):
+    """Whose rows are not said would not be attacked, however much these tell."""
+    table = pq.read_table(place / f"{method}.map")
+    part = table.filter(pc.not_equal(table["row"], table["row"][0]))
+    pq.write_table(part, tmp_path / "part.map")
+    asked = ("--release", place / method, "--private-map", tmp_path / "part.map")
+    assert "does not say whose 1 of the" in refused(call("risk", place / "log.csv", *asked))
+
+
+@pytest.mark.parametrize("column", ["owner", "row"])
+def test_a_map_of_records_names_each_owner_and_each_record_once(place, tmp_path, column):
+    table = pq.read_table(place / "flock.map")
+    again = table.slice(0, 1)
+    if column == "owner":  # the rows are all there, and one of them is said to be of somebody else's owner
+        again = again.set_column(1, table.schema.field(1), [[table["row"][1].as_py()]])
+        table = pa.concat_tables([table.slice(0, 1), again, table.slice(2)])
+    else:
+        again = again.set_column(0, table.schema.field(0), [["p_more"]])
+        table = pa.concat_tables([table, again])
+    pq.write_table(table, tmp_path / "twice.map")
+    asked = ("--release", place / "flock", "--private-map", tmp_path / "twice.map")
+    assert "names an owner or a record twice" in refused(call("risk", place / "log.csv", *asked))
 
 
 @pytest.mark.parametrize(

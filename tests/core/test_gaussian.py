@@ -9,9 +9,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from incrowd.core.gaussian import MARGIN, SIGMA, discrete_gaussian, gaussian_delta, largest_mu, tail_point
+from incrowd.core.gaussian import (
+    GRID,
+    MARGIN,
+    SIGMA,
+    discrete_gaussian,
+    gaussian_delta,
+    largest_mu,
+    tail_point,
+)
 from incrowd.core.noise import secure_words
-from incrowd.core.spending import MOST_ITEMS
+from incrowd.core.spending import LEAST_EPS, MOST_ITEMS, MOST_WEEKS
 
 FALSE_ALARM = 1e-6  # of each statistical test, once in a million runs
 
@@ -66,9 +74,9 @@ def test_lemma_1_the_grid_is_as_good_as_a_rounded_normal_variable(sigma):
 
 def test_lemma_2_the_margin_covers_the_grid():
     apart = 1.01 * (16**2 + 2) / (24 * SIGMA**2)
-    coordinates = 4 * MOST_ITEMS  # three rounds and the counts
-    least_eps = 0.01
-    assert 2 * coordinates * apart < MARGIN * least_eps / 3
+    assert apart == GRID  # of eps it is taken off for each sum, of delta once for all
+    coordinates = (3 + MOST_WEEKS) * MOST_ITEMS  # three rounds and the counts of all weeks
+    assert 2 * coordinates * apart < LEAST_EPS / 1_000
     assert math.expm1(coordinates * apart) < MARGIN / 3
 
 

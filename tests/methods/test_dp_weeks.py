@@ -31,6 +31,19 @@ def test_what_a_person_adds_is_within_the_budget_whatever_their_weeks(weeks):
     assert all(one > other for one, other in zip(spending.column, spending.column[1:], strict=False))
 
 
+@pytest.mark.parametrize("weeks", [None, 260, 520])
+def test_the_grid_is_paid_for_however_many_sums_a_person_touches(weeks):
+    """Lemma 2 with d in each round and d for each week: where eps is small and these are many, the grid takes more than the usual margin."""
+    how = {"d": 10_000, "eps": 0.01, "delta": 0.0099, "rounds": 3, "counts": 1e-6}
+    spending = spend(**how, weeks=weeks)
+    squares = sum(one.length**2 for one in spending.rounds)
+    squares += spending.d * sum(added**2 for added in spending.column)
+    touched = how["d"] * (how["rounds"] + (weeks or 1))
+    apart = 1.01 * (16**2 + 2) / (24 * SIGMA**2)
+    continuous = gaussian_delta(how["eps"] - 2 * touched * apart, math.sqrt(squares) / SIGMA)
+    assert math.exp(touched * apart) * continuous <= how["delta"] / 2
+
+
 def test_one_week_costs_what_no_weeks_cost():
     assert spend(**HOW, weeks=1) == spend(**HOW)
     assert spend(**HOW).error == pytest.approx(SIGMA / spend(**HOW).unit)

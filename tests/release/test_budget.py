@@ -131,6 +131,22 @@ def test_a_run_that_was_killed_after_its_line_is_believed(file, monkeypatch):
     assert len(Budget(file).state().releases) == 3
 
 
+def test_runs_that_are_killed_after_their_lines_one_after_another_leave_a_budget(file, monkeypatch):
+    write = ledger._write_mark
+
+    def killed(path, mark):
+        if mark.releases > len(file.read_bytes().splitlines()) - 2:  # the mark of the last line
+            raise KeyboardInterrupt
+        write(path, mark)
+
+    for number in (1, 2, 3):
+        with monkeypatch.context() as patch:
+            patch.setattr(ledger, "_write_mark", killed)
+            with pytest.raises(KeyboardInterrupt):
+                Budget(file).charge(ONE)
+        assert len(Budget(file).state().releases) == number
+
+
 def test_releases_at_the_same_time_do_not_both_take_the_last(file):
     costly = Spent("one", "dp", 1.0, 1e-6, 0.08, 5e-7)
 
@@ -221,7 +237,9 @@ def test_what_was_tampered_with_refuses_every_release(place, file, how):
 
 
 def test_a_budget_is_private_and_made_once(file):
-    assert file.stat().st_mode & 0o077 == 0
+    Budget(file).charge(ONE)
+    for path in (file, file.with_name("budget.mark")):
+        assert path.stat().st_mode & 0o077 == 0
     with pytest.raises(BadInputError, match="exists"):
         create_budget(file, eps=9.0, delta=1e-5)
     assert json.loads(file.read_text().splitlines()[0])["eps"] == 3.0

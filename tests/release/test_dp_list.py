@@ -14,7 +14,7 @@ import pytest
 
 import incrowd as ic
 from cli.helpers import AOL_HEADER, call, only_line, problems_of
-from incrowd.core import memory
+from incrowd.core import frames, memory
 from incrowd.core.spending import spend
 from incrowd.errors import BadInputError
 from incrowd.methods.dp import method as dp_method
@@ -75,6 +75,48 @@ def runs(tmp_path_factory):
             assert ran.code == 0, ran.err
             made[name, more] = (where / name / "release", ran)
     return made
+
+
+@pytest.mark.parametrize(
+    ("name", "time", "lines"),
+    [
+        ("log.tsv", "2006-03-01 10:00:00", [b"zoe\t" + b"\xff\xfe" * 2_000 + b"\t2006-03-01 10:00:00"]),
+        ("log.csv", "03/14/2006 10:00", [b'zoe,"open,03/14/2006 10:00'] * 2),
+        ("log.csv", "03/04/2006 10:00", [b"zoe,milk,13/04/2006 10:00"]),
+    ],
+    ids=["bytes", "quotes", "times"],
+)
+def test_no_line_of_a_person_decides_for_others(tmp_path, name, time, lines):
+    """Nor whether there is a release: what is refused or counted is the same with one person more."""
+    between = "\t" if name.endswith(".tsv") else ","
+    said = []
+    for more in ([], lines):
+        rows = [between.join((f"u{n}", "red wine", time)).encode() for n in range(5_000)]
+        for number, line in enumerate(more):
+            rows.insert(3_000 + 1_000 * number, line)
+        source = tmp_path / name
+        source.write_bytes(b"\n".join([between.join(("user", "query", "time")).encode(), *rows]) + b"\n")
+        out = tmp_path / f"run{len(more)}" / "release"
+        out.parent.mkdir()
+        ran = call("anonymize", source, "--out", out, *OPTIONS)
+        counts = [row["count"] for row in table_of(out).to_pylist()] if ran.code == 0 else []
+        said.append((ran.code, ran.err, len(counts)))
+        assert all(abs(count - 5_000) < 100 for count in counts)
+    assert said[0] == said[1]
+
+
+def test_in_python_no_line_decides_for_others_either(tmp_path, monkeypatch):
+    monkeypatch.setattr(frames, "BATCH_ROWS", 100)  # so many rows are the first ones of a table
+    times = ["03/04/2006 10:00"] * 400 + ["13/04/2006 10:00"]
+    rows = pa.table({"user": [f"u{n}" for n in range(401)], "query": ["red wine"] * 401, "time": times})
+    with pytest.raises(BadInputError, match="may begin with the month or with the day"):
+        ic.anonymize(rows, method="dp", eps=10.0)
+    path = tmp_path / "log.tsv"
+    lines = [f"u{n}\tred wine\n".encode() for n in range(6_000)]
+    path.write_bytes(b"user\tquery\n" + b"".join(lines) + b"zoe\t" + b"\xff" * 4_000 + b"\n")
+    assert len(ic.anonymize(path, method="dp", eps=10.0).table()) == 2
+    with pytest.raises(BadInputError, match="is not UTF-8"):
+        ic.anonymize(path, method="flock")
 
 
 def table_of(directory):
@@ -379,6 +421,15 @@ def test_compare_puts_it_beside_mosaic_and_korolova_at_several_eps(tmp_path):
         assert large["use"]["items_error"] < 0.5
     page = (tmp_path / "out/compare.html").read_text()
     assert page.count('id="eps_items"') == page.count('id="eps_pairs"') == 1
+
+
+@pytest.mark.parametrize("methods", ["dp,flock", "flock,dp"])
+def test_compare_places_words_alike_in_whatever_order_methods_are_named(tmp_path, methods):
+    """Words that WordNet lacks have the places that methods of records say they have."""
+    source = log(tmp_path / "log.tsv", {f"v{n}": ["zorblaxes", "kmart"] for n in range(9)})
+    ran = call("compare", source, "--methods", methods, "--k", 5, "--out", tmp_path / "out", "--json")
+    assert ran.code == 0, ran.err
+    assert [run["error"] for run in ran.json["runs"]] == [None, None]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -26,6 +27,7 @@ from incrowd.release.private_map import read_map
 from incrowd.spark import collected as spark_collected
 from incrowd.spark import release as spark_release
 from incrowd.spark import run as spark_run
+from incrowd.spark.dp import SparkPeople
 from incrowd.spark.people import WithPeople
 from incrowd.spark.reading.lines import read_lines
 from incrowd.spark.reading.read import read
@@ -140,6 +142,36 @@ def test_a_differentially_private_list_has_the_same_claim_and_files(tmp_path):
         assert found.keys() >= expected.keys()
         assert not any("zorblax" in word for pair in found for word in pair)
         assert all(abs(found[pair] - number) < 45 for pair, number in expected.items())
+
+
+def test_what_people_give_is_written_down_before_it_is_added_up(spark, tmp_path, monkeypatch):
+    """Drawn again where a part of the work is repeated, it would be added to what was read of the first draw, and a person would give more."""
+    plans, settle = {}, Work.settle
+
+    def noted(self, rows, name, **how):
+        plans[name] = rows._jdf.queryExecution().analyzed().toString()
+        return settle(self, rows, name, **how)
+
+    monkeypatch.setattr(Work, "settle", noted)
+    sets = spark.createDataFrame([([n, n + 1],) for n in range(9)], "items array<bigint>")
+    sums = SparkPeople(Work(spark, tmp_path), sets).people(np.arange(10), 1)
+    assert sums.sum.sum() == 9
+    assert "MapInArrow" in plans["given"]
+    assert "Aggregate" not in plans["given"]
+    assert "MapInArrow" not in plans["sums"]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("spark")
+def test_no_line_decides_on_a_cluster_whether_a_list_is_made(tmp_path):
+    lines = [f"u{n}\tred wine\t2006-03-01 10:00:00\n".encode() for n in range(3_000)]
+    lines.insert(2_500, b"zoe\t" + b"\xff" * 4_000 + b"\t2006-03-01 10:00:00\n")
+    path = tmp_path / "log.tsv"
+    path.write_bytes(b"user\tquery\ttime\n" + b"".join(lines))
+    options = Options(path, tmp_path / "out", method="dp", parameters={"eps": 9.0})
+    run_spark_job(options, Quiet())
+    items = pq.read_table(tmp_path / "out" / "items.parquet")["item"].to_pylist()
+    assert items == ["red", "wine"]
 
 
 @pytest.fixture(scope="module")

@@ -15,11 +15,14 @@ import numpy as np
 from incrowd.core.noise import Words, bernoulli_exp, discrete_laplace, geometric, secure_words
 from incrowd.core.types import Ints64
 
-__all__ = ["SIGMA", "discrete_gaussian", "gaussian_delta", "largest_mu", "tail_point"]
+__all__ = ["GRID", "SIGMA", "discrete_gaussian", "gaussian_delta", "largest_mu", "tail_point"]
 
 SIGMA = 2**24
 FARTHEST = 64  # in standard deviations; what lies beyond has a probability of e^-2048 and is never drawn
-MARGIN = 1e-6  # for the grid and for rounding: lemma 2 of docs/papers/dp.md needs a hundredth of it
+MARGIN = 1e-6  # for rounding, and for what the grid costs of delta: lemma 2 of docs/papers/dp.md
+GRID = (
+    1.01 * (16**2 + 2) / (24 * SIGMA**2)
+)  # what it costs of eps for each noisy sum that a person touches, twice
 HALVINGS = 100
 AT_ONCE = 1 << 20  # draws; more at once take more memory and more time
 
@@ -58,9 +61,9 @@ def gaussian_delta(eps: float, mu: float) -> float:
     return _upper(eps / mu - mu / 2) - math.exp(eps) * _upper(eps / mu + mu / 2)
 
 
-def largest_mu(eps: float, delta: float) -> float:
-    """Return the largest mu with which all noise together keeps eps and delta, with a margin for the grid."""
-    eps, delta = eps * (1 - MARGIN), delta * (1 - MARGIN)
+def largest_mu(eps: float, delta: float, sums: int = 0) -> float:
+    """Return the largest mu with which all noise together keeps eps and delta, if a person touches so many noisy sums; with a margin for the grid."""
+    eps, delta = eps * (1 - MARGIN) - 2 * sums * GRID, delta * (1 - MARGIN)
     low, high = 0.0, 1.0
     while gaussian_delta(eps, high) < delta:
         high *= 2

@@ -116,12 +116,12 @@ def spend(
     Half of delta is for the noise and half for the thresholds. Noise of several steps is as good as one with
     mu^2 = the sum of theirs: `counts` is the share of mu^2 that counts get, and the rounds share the rest as PROPORTIONS says.
     """
-    mu = largest_mu(eps, delta / 2)
+    several = weeks or 1
+    mu = largest_mu(eps, delta / 2, sums=d * (rounds + several))
     proportions = PROPORTIONS[-rounds:]
     shares = [one / sum(proportions) for one in proportions]
     lengths = [math.floor(SIGMA * mu * math.sqrt((1 - counts) * share)) for share in shares]
     found = tuple(_round(length, delta / 2 * share, d) for length, share in zip(lengths, shares, strict=True))
-    several = weeks or 1
     square = math.fsum((math.comb(2 * late, late) / 4**late) ** 2 for late in range(several))
     unit = math.isqrt(math.floor((SIGMA * mu) ** 2 * counts / square) // d)
     return Spending(d, found, unit, delta / 2, several)

@@ -119,7 +119,11 @@ def _released(
             raise BadInputError("transactions have no weeks: give the log for of=weeks")
         attached = place_rows(job, _as_given(data, job.options), clock, tree=tree)
         return run_method(job, attached, progress)
-    wanted = {**columns, "kinds": job.kinds} if job.kinds else columns
+    wanted = {
+        **columns,
+        **({"kinds": job.kinds} if job.kinds else {}),
+        "by_first_lines": job.form.by_first_lines,
+    }
     with opened(data, job.options.memory, progress, wanted) as log, rejects_named(job, log):
         job = settled(job, log)
         if job.asked is not None:

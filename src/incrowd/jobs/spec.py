@@ -386,7 +386,7 @@ def _check_report(options: Options, report: Path, method: Method) -> None:
 
 
 def check_input(options: Options, settings: Sequence[Setting]) -> Job:
-    """Check how the input is read, for one method or several; the job has the first and no k."""
+    """Check how the input is read, for one method or several; the job has the first, of records if any is, and no k."""
     seed = 0 if options.seed is None else _checked_seed(options.seed)
     if options.items is not None:
         check_choice("items", options.items, ITEMS)
@@ -398,15 +398,17 @@ def check_input(options: Options, settings: Sequence[Setting]) -> Job:
             check_choice(name, value, get_args(choice))
     kinds = parse_kinds(options.kinds)
     _check_kinds(kinds, settings)
-    kinds = kinds or settings[0].reads.kinds
-    form = replace(read_form(vars(options)), wanted=roles_of(kinds))
+    # What noise asks for is no matter where methods of records take the same data: their audit holds the data's places against their options.
+    first = min(settings, key=lambda setting: setting.method.is_noisy)
+    kinds = kinds or first.reads.kinds
+    form = replace(read_form(vars(options)), wanted=roles_of(kinds), by_first_lines=first.method.is_noisy)
     if form.segment and options.engine != "local":
         raise BadInputError(
             f"{option('segment')} works on this machine alone: drop {option('engine', options.engine)}"
         )
     return Job(
         options,
-        settings[0],
+        first,
         None,
         None if options.unit is None else parse_unit(options.unit),
         _items_for(options, form, [setting.method for setting in settings]),

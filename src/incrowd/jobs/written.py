@@ -166,9 +166,22 @@ def _tiles_in(directory: Path, attached: Attached, owned: Owned) -> Tiles:
 
 
 def _check_rows(owned: Owned, rows: int) -> None:
-    """Refuse a map that names rows which a release does not have."""
+    """Refuse a map that names rows which a release does not have, or that leaves out rows: whose these are would not be attacked."""
     if len(owned.row) and not 0 <= owned.row.min() <= owned.row.max() < rows:
         raise BadInputError("the private map is another release's: it names rows that this one does not have")
+    lacking = rows - len(distinct(owned.row))
+    if lacking:
+        raise BadInputError(
+            f"the private map does not say whose {lacking:,} of the {rows:,} published rows are: give the whole map that was written with the release"
+        )
+
+
+def _check_each_once(owned: Owned) -> None:
+    """Refuse a map that names an owner or a record twice: classes would look larger than they are."""
+    if len(distinct(owned.row)) < len(owned.row) or len(pc.unique(owned.owner)) < len(owned.owner):
+        raise BadInputError(
+            "the private map names an owner or a record twice: give the map that was written with the release"
+        )
 
 
 def _classes_in(directory: Path, attached: Attached, owned: Owned) -> Classes:
@@ -185,6 +198,7 @@ def _classes_in(directory: Path, attached: Attached, owned: Owned) -> Classes:
     start, nodes = _nodes([own for (own, _), _ in runs], node_of)
     record_of_row = np.repeat(np.arange(len(runs), dtype=np.int32), [size for _, size in runs])
     _check_rows(owned, len(record_of_row))
+    _check_each_once(owned)
     of_row = np.full(len(attached.transactions), WITHHELD, dtype=np.int32)
     of_row[_units(attached, owned)] = record_of_row[owned.row]
     return Classes(of_row, start, nodes, np.ones(len(nodes), dtype=np.int32))

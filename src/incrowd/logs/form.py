@@ -42,6 +42,9 @@ class InputForm:
         The language in which queries have no blanks between words: ``zh`` (Chinese).
     wanted
         The roles of columns that must be there, beside the user and the query.
+    by_first_lines
+        Whether the first lines alone tell how all others are read, and each line is read for itself: no line decides how those of other
+        people are read, or whether the input is refused. For methods that must not depend on a single person.
     """
 
     format: str = "auto"
@@ -52,6 +55,7 @@ class InputForm:
     day: str | None = None
     segment: str | None = None
     wanted: tuple[str, ...] = ()
+    by_first_lines: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what fits no format, or not the one that is named."""
@@ -107,4 +111,5 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "time_format": check_time_format,
     "day": _day,
     "segment": lambda name: check_choice("segment", name, SEGMENTED),
+    "by_first_lines": bool,
 }

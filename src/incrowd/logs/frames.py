@@ -66,6 +66,7 @@ def read(
     time_format: str | None = None,
     day: str | None = None,
     segment: str | None = None,
+    by_first_lines: bool = False,
     memory: str | int = "4GB",
     keep_rejected: bool = False,
     progress: Progress | None = None,
@@ -88,7 +89,7 @@ def read(
         person's or a basket's; without it each list is one.
     names
         The names of the columns of rows that are tuples.
-    format, encoding, delimiter, time_format, day, segment, memory, keep_rejected, progress
+    format, encoding, delimiter, time_format, day, segment, by_first_lines, memory, keep_rejected, progress
         See :func:`incrowd.read_log`; the first three are for files. Progress counts rows.
     **more
         Columns for further kinds: `shown` (addresses with blanks between, lists, or one with its `rank`), `place`, `device`, `language`.
@@ -342,7 +343,7 @@ def _times_of(waiting: Sequence[Rows], form: InputForm) -> Times | None:
         check_written(NAME, form)
         return Times()
     times = choose_times({NAME: first}, form) if len(waiting) == 1 else None
-    style = None if times else which_comes_first([last])
+    style = None if times or form.by_first_lines else which_comes_first([last])
     return times if style is None else Times(style)
 
 

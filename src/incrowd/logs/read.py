@@ -39,6 +39,7 @@ def read_log(
     time_format: str | None = None,
     day: str | None = None,
     segment: str | None = None,
+    by_first_lines: bool = False,
     memory: str | int = "4GB",
     keep_rejected: bool = False,
     progress: Progress | None = None,
@@ -66,14 +67,13 @@ def read_log(
         How times are written, as :func:`time.strptime` has it, where that is not recognised.
     day, segment
         The date of times of day, as ``"2006-03-31"``; the language of queries without blanks: ``"zh"`` (Chinese; needs ``incrowd[zh]``).
-    memory
-        How much memory to use; the rest waits in the temporary directory.
-    keep_rejected
-        Whether to keep the text of lines that cannot be read, not only their numbers.
-    progress
-        Called with (bytes done, bytes in all) now and then.
-    block_bytes
-        How much to read at once; the result does not depend on it.
+    by_first_lines
+        Whether the first lines alone tell how all others are read, each for itself, as differential privacy needs it: bytes in another
+        encoding do not refuse the file, and a quote in CSV ends with its line.
+    memory, keep_rejected
+        How much memory to use (the rest waits on disk); whether to keep the text of lines that cannot be read, not only their numbers.
+    progress, block_bytes
+        Called with (bytes done, bytes in all) now and then; how much to read at once, on which the result does not depend.
 
     Returns
     -------
@@ -102,7 +102,11 @@ def read_parts(
 ) -> Log:
     """Read an input as `read_log` does, with what is said of it as one value; only its beginning, of about `first_bytes` as stored, where that is given."""
     files = find_parts(given)
-    parts = open_parts(_open_sources(files, form.encoding), form)
+    sources = _open_sources(files, form.encoding)
+    if form.by_first_lines:
+        for source in sources:
+            source.check_encoding()
+    parts = open_parts(sources, form)
     store = Store(memory)
     try:
         rejects = Rejects(store, keep_text=keep_rejected)
@@ -111,9 +115,9 @@ def read_parts(
             parts,
             store,
             rejects,
+            form=form,
             progress=progress,
             block_bytes=block_bytes,
-            segment=form.segment,
             first_bytes=first_bytes,
         )
         return reader.read_baskets() if parts[0].layout.format == "dat" else reader.read_events()
@@ -194,9 +198,9 @@ class _Reader:
         store: Store,
         rejects: Rejects,
         *,
+        form: InputForm,
         progress: Progress | None,
         block_bytes: int,
-        segment: str | None,
         first_bytes: int | None = None,
     ) -> None:
         self._name = name
@@ -205,7 +209,8 @@ class _Reader:
         self._rejects = rejects
         self._progress = progress
         self._block_bytes = block_bytes
-        self._segment = segment
+        self._segment = form.segment
+        self._checks_all_bytes = not form.by_first_lines
         self._size = sum(part.source.size for part in parts)
         self._size_before = 0  # of the parts that are done
         self._done = 0
@@ -271,13 +276,16 @@ class _Reader:
         with source.open() as stream:
             seen = stream.seen if isinstance(stream, DecodedStream) else cutter.seen
             for block in cutter.blocks(stream):
-                if source.text_size is not None:  # then a wrong encoding may be certain before the end
+                if (
+                    self._checks_all_bytes and source.text_size is not None
+                ):  # then a wrong encoding may be certain before the end
                     seen.check(source.name, of=source.text_size)
                 yield block
                 self._report(stream.stored_bytes_read)
                 if self._has_enough:
                     break
-            seen.check(source.name)
+            if self._checks_all_bytes:
+                seen.check(source.name)
         self._lines += cutter.line
         self._bad_bytes += seen.bad
 

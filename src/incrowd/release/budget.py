@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 
 from incrowd.core.accounting import Cost, eps_of, total
-from incrowd.core.atomic import atomic_write, check_free
+from incrowd.core.atomic import atomic_write, check_free, private_file
 from incrowd.core.claims import MOST_DELTA
 from incrowd.core.ledger_file import append_line, lock, opened, whole_content
 from incrowd.errors import BadInputError
@@ -178,9 +178,11 @@ class Budget:
             mark = msgspec.json.decode(_mark_of(self.path).read_bytes(), type=_Mark)
         except (OSError, ValueError, IndexError, RecursionError):
             raise self._damaged() from None
-        # A run that was killed after its line leaves a mark of the line before.
+        # A run that was killed after its line leaves a mark of the line before, which the next brings up to date: it may be killed there, too.
         if mark not in marks[-2:]:
             raise self._damaged()
+        if mark != marks[-1]:
+            _write_mark(self.path, marks[-1])
         if whole < len(content):
             os.ftruncate(handle, whole)
         return state, marks[-1]
@@ -214,4 +216,4 @@ def _mark_of(path: Path) -> Path:
 
 def _write_mark(path: Path, mark: _Mark) -> None:
     with atomic_write(_mark_of(path), replaces=lambda _: True) as draft:
-        draft.write_bytes(msgspec.json.encode(mark))
+        private_file(draft).write_bytes(msgspec.json.encode(mark))

@@ -61,11 +61,17 @@ class SparkPeople:
         return self._summed(lambda sets: sets.people(found, d, words))
 
     def _summed(self, step: Step) -> Sums:
-        """Sum up what people give, each on the executor that has them."""
-        parts = self._sets.mapInArrow(partial(_sums, step=step), "item bigint, sum bigint")
-        self._work.settle(parts.groupBy("item").agg(f.sum("sum").alias("sum")), "sums")
+        """Sum up what people give, each on the executor that has them.
+
+        What they give is written down before it is added up: drawn again, where a part of the work is repeated, it would be added to
+        what others have read of the first draw, and a person would give more than d items.
+        """
+        drawn = self._sets.mapInArrow(partial(_sums, step=step), "item bigint, sum bigint")
+        given = self._work.settle(drawn, "given")
+        self._work.settle(given.groupBy("item").agg(f.sum("sum").alias("sum")), "sums")
         here = self._work.here("sums", ["item", "sum"])
-        self._work.forget("sums")
+        for name in ("given", "sums"):
+            self._work.forget(name)
         item, total = (np.array(here[name], dtype=np.int64) for name in ("item", "sum"))
         order = np.argsort(item)
         return Sums(item[order], total[order])

@@ -100,6 +100,8 @@ class BlockCutter:
         The delimiter of fields that may be quoted; None where a quote is a character like any other.
     width
         How many fields a quoted record should have; 0 where that is not known.
+    lines_alone
+        Whether every line is a record, so that a quote which it does not close takes no other line with it.
     block_bytes
         How much to read at once. The records do not depend on it.
 
@@ -117,10 +119,12 @@ class BlockCutter:
         *,
         quoted_by: str | None = None,
         width: int = 0,
+        lines_alone: bool = False,
         block_bytes: int = BLOCK_BYTES,
     ) -> None:
         self._reject = reject
-        self._quoted = None if quoted_by is None else QuotedRecords(quoted_by, MAX_LINE_BYTES, width)
+        records = QuotedLines if lines_alone else QuotedRecords
+        self._quoted = None if quoted_by is None else records(quoted_by, MAX_LINE_BYTES, width)
         self._block_bytes = block_bytes
         self.line = 0
         self.seen = Seen()
@@ -346,3 +350,23 @@ class QuotedRecords:
         inside = record.split(b"\n")[1:-2]
         alike = sum(line.count(self._delimiter) == self._width - 1 for line in inside)
         return self._width > 1 and len(inside) >= _LEAST_INSIDE and 2 * alike > len(inside)
+
+
+class QuotedLines(QuotedRecords):
+    """Cuts lines into records of one line each: a line with a quote that it does not close is left out, and takes no other with it."""
+
+    def cut(self, data: bytes, *, last: bool) -> CutRecords:  # noqa: ARG002 - no line waits for another
+        """Cut whole lines into records."""
+        lines = data.splitlines(keepends=True)
+        if self._is_regular(data) and len(self._cut_regular(data).ends) == len(lines):
+            kept, unclosed = np.arange(len(lines)), []
+        else:
+            is_closed = [b'"' not in line or self._is_closed(line) for line in lines]
+            kept, unclosed = np.flatnonzero(is_closed), np.flatnonzero(np.invert(is_closed)).tolist()
+        good = [lines[line] for line in kept.tolist()]
+        ends = np.cumsum([len(line) for line in good], dtype=np.int64)
+        return CutRecords(b"".join(good), ends, kept.astype(np.int64), unclosed, b"")
+
+    def _is_closed(self, line: bytes) -> bool:
+        """Whether all quotes of a line are closed in it."""
+        return self._record.fullmatch(line) is not None

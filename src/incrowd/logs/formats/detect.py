@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -71,6 +71,8 @@ class Layout:
         These names.
     times
         How the times are written.
+    lines_alone
+        Whether every line is a record, and quotes that it does not close are its own matter.
     """
 
     format: str
@@ -81,6 +83,7 @@ class Layout:
     header: bool = False
     names: tuple[str, ...] = ()
     times: Times = Times()  # noqa: RUF009 - it never changes
+    lines_alone: bool = False
 
     @property
     def column_names(self) -> dict[str, str]:
@@ -127,7 +130,7 @@ def find_layout(source: Source, form: InputForm) -> Layout:
         if form.columns or form.time_format or form.day:
             raise BadInputError("columns and times cannot be chosen for format dat: it has none")
         return Layout("dat", {})
-    layout = _layout_of_rows(source, name, form)
+    layout = replace(_layout_of_rows(source, name, form), lines_alone=form.by_first_lines)
     check_times_said(source.name, form, has_times=layout.has_times)
     return layout
 

@@ -67,6 +67,7 @@ def with_times(parts: Sequence[Part], form: InputForm, *, look_further: bool = T
         return list(parts)
     times = choose_times(texts, form)
     if times is None:
+        look_further &= not form.by_first_lines
         style = which_comes_first(_all_times(parts)) if look_further else None
         if style is None:
             raise undecided(parts[0].source.name)

@@ -31,7 +31,13 @@ def cutter_of(
     if layout.format == "json":
         return ArrayCutter(name, block_bytes=block_bytes)
     quoted_by = layout.delimiter if layout.quoted else None
-    return BlockCutter(rejects.add, quoted_by=quoted_by, width=layout.width, block_bytes=block_bytes)
+    return BlockCutter(
+        rejects.add,
+        quoted_by=quoted_by,
+        width=layout.width,
+        lines_alone=layout.lines_alone,
+        block_bytes=block_bytes,
+    )
 
 
 def parse_blocks(

@@ -78,20 +78,20 @@ def survey(lines: DataFrame, *, source: str, form: InputForm) -> Survey:
         plans[place] = Plan(files.index(file), layouts[file], done[file], done["records"])
         done.update({file: one["lines"], "records": one["records"]})
     total = sum(one["lines"] for one in found), sum(one["records"] for one in found)
-    bad_bytes = _count_bad_bytes(found)
+    bad_bytes = _count_bad_bytes(found, refuse=not form.by_first_lines)
     roles = tuple(layouts[files[0]].columns)
     return Survey(files, formats.pop(), times.pop() is not None, *total, bad_bytes, plans, roles)
 
 
-def _count_bad_bytes(found: Sequence[Row]) -> int:
-    """Return how many bytes are not UTF-8; refuse a file with so many that it must be in another encoding."""
+def _count_bad_bytes(found: Sequence[Row], *, refuse: bool) -> int:
+    """Return how many bytes are not UTF-8; refuse a file with so many that it must be in another encoding, where all its lines may tell."""
     bad, read, likely = Counter[str](), Counter[str](), dict[str, str]()
     for one in found:
         bad[one["file"]] += one["bad_bytes"]
         read[one["file"]] += one["read_bytes"]
         likely[one["file"]] = likely.get(one["file"]) or one["likely"]
     for file, count in bad.items():
-        if too_many(count, read[file]):
+        if refuse and too_many(count, read[file]):
             name, names = unquote(file).rpartition("/")[2], likely[file].split(",")
             raise wrong_encoding(name, UTF8, count / read[file], [one for one in names if one])
     return bad.total()
@@ -131,6 +131,8 @@ def _layout(file: str, text: Text, form: InputForm) -> Layout:
             raise BadInputError(
                 f"{source.name} is in {source.encoding}: convert it to UTF-8, or use --engine local"
             )
+        if form.by_first_lines:
+            source.check_encoding()
         layout = find_layout(source, form)
         if layout.format == "json":
             raise BadInputError(

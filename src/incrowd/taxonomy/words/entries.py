@@ -73,7 +73,7 @@ MOST_INITIALS = 3
 MOST_DIGITS = 4  # in the name of a site that is published
 SHORTEST_RARE_SURNAME = 4  # shorter ones are initials rather
 DOTTED = frozenset(["us", "usa", "uk", "tv", "dc"])  # as u.s.; other short ones mean many things
-_EMAIL = re.compile(r"\S+(?:@|%40|[(\[{<]at[)\]}>])\S+")
+_EMAIL = re.compile(r"\S+(?:@|%40|[(\[{<]at[)\]}>])\S+|\S+_at_[^\s._]+\.\S+")
 _NUMBERED_SITE = re.compile(
     r"(?:[a-z]{3,5}://\d+(?:\.\d+){3}|\d+(?:\.\d+){3}(?=[:/]))(?:[:/?#].*)?", re.DOTALL
 )
@@ -150,7 +150,7 @@ def _identity(text: str) -> Entry | None:
 def _email(word: str) -> Entry | None:
     return (
         Entry(EMAIL, EMAIL, EMAIL, "an e-mail address: published as its kind only")
-        if _EMAIL.fullmatch(word)
+        if any(map(_EMAIL.fullmatch, word.split(" ")))
         else None
     )
 

@@ -22,7 +22,7 @@ _DATE = re.compile(r"\d{1,2}([/.-])\d{1,2}\1(?:\d{2}|\d{4})|\d{4}([/.-])\d{1,2}\
 _SOCIAL_SECURITY = re.compile(r"\d{3}-\d{2}-\d{4}")
 _INTERNET = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?")
 _TELEPHONE = re.compile(r"\+?(?:\d{1,3}[-./ ]?)?\(?\d{3}\)?[-./ ]?\d{3}[-. ]\d{4}|\d{3}[-. ]\d{4}|\+\d{7,}")
-_FREE_CALL = re.compile(r"(?:1-?)?8\d\d-[a-z0-9-]*[a-z][a-z0-9-]*")
+_FREE_CALL = re.compile(r"(?:1-?)?8\d\d-(?=[0-9-]*[a-z])[a-z0-9-]+")
 _POSTAL = re.compile(r"\d{5}-\d{4}|[a-z]\d[a-z]-?\d[a-z]\d|[a-z]{1,2}\d[a-z\d]?-?\d[a-z]{2}")
 _STREETS = "street|st|avenue|ave|road|rd|lane|ln|boulevard|blvd|drive|dr|court|ct"
 _STREET_ADDRESS = re.compile(

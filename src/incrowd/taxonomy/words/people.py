@@ -19,6 +19,7 @@ __all__ = [
     "is_full_name",
     "is_rare_double",
     "squeezed",
+    "usual_digits",
 ]
 
 SHORTEST_NAME, SHORTEST_FULL_NAME = 3, 7  # of names that are written as one word
@@ -35,20 +36,41 @@ _OF_DOUBLE_NAMES = re.compile(r"[a-z]+(?:[-._][a-z]+)+")
 _WITH_INITIALS = re.compile(r"(?:[a-z][._])+[a-z]{4,}")
 _INVISIBLE = ("Cc", "Cf", "Mn")
 # Letters of other scripts that look like Latin ones, in words that have both.
-_ALIKE = str.maketrans("аеорсухіѕјһԁɡοανικτυχ", "aeopcyxisjhdgoaviktux")
+_ALIKE = str.maketrans("аеорсухіѕјһԁɡοανικτυχкмтвнԝѵӏρεηωγμςβɩ", "aeopcyxisjhdgoaviktuxkmtbhwvlpenwyusbi")
+_LATIN = re.compile(
+    r"(?:.+ )?LATIN (?:(?:SMALL|CAPITAL) LETTER|LETTER SMALL CAPITAL)(?: DOTLESS)? ([A-Z])(?: WITH .+)?"
+)
+_CHINESE_DIGITS = str.maketrans("〇零幺一二三四五六七八九", "001123456789")
+FEWEST_CHINESE_DIGITS = 7  # fewer are a word: 三七, 二一
 
 
 def folded(word: str) -> str:
     """Return a word as it looks: usual forms of letters and digits, and none that are invisible.
 
-    Digits of all scripts are the usual ones. Letters that only look Latin become Latin in words that have Latin letters too.
+    Digits of all scripts are the usual ones, and so are Chinese ones where many stand together. Letters that only look Latin become
+    Latin in words that have Latin letters too; Latin ones lose strokes and hooks (ø, ł).
     """
     if word.isascii():
         return word
     usual = unicodedata.normalize("NFKC", word).lower()
     seen = "".join(c for c in usual if unicodedata.category(c) not in _INVISIBLE)
-    digits = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in seen)
-    return digits.translate(_ALIKE) if re.search("[a-z]", digits) else digits
+    digits = usual_digits(seen)
+    if sum(ord(c) in _CHINESE_DIGITS for c in digits) >= FEWEST_CHINESE_DIGITS:
+        digits = digits.translate(_CHINESE_DIGITS)
+    plain = "".join(map(_plain_letter, digits))
+    return plain.translate(_ALIKE) if re.search("[a-z]", plain) else plain
+
+
+def usual_digits(text: str) -> str:
+    """Return a text with the usual digits in place of those of other scripts."""
+    return "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in text)
+
+
+@cache
+def _plain_letter(letter: str) -> str:
+    """Return a Latin letter without what it has beside its usual form; any other character as it is."""
+    found = None if letter.isascii() else _LATIN.fullmatch(unicodedata.name(letter, ""))
+    return found[1].lower() if found else letter
 
 
 def squeezed(word: str) -> str:
@@ -84,7 +106,9 @@ def is_full_name(word: str) -> bool:
     text = re.sub("['’`]", "", _without_accents(word))  # noqa: RUF001
     if any(c.isalpha() and not "a" <= c <= "z" for c in text) or _is_known(squeezed(word)):
         return False
-    parts = [part for part in _PARTS.findall(text) if part not in TITLES]
+    found = _PARTS.findall(text)
+    parts = ["".join(found)] if all(len(part) == 1 for part in found) else found  # j.o.h.n
+    parts = [part for part in parts if part not in TITLES]
     if " " in word and not all(map(_is_name, parts)):
         return False
     if (len(parts) > 1 and _names_in(parts)) or (_OF_DOUBLE_NAMES.fullmatch(text) and _is_double(parts)):
@@ -154,16 +178,13 @@ def _is_joined_name(word: str) -> bool:
 
 
 def _are_names(first: str, last: str) -> bool:
-    """Tell whether a given name is followed by a surname, with another given name or an initial between them, or a surname by a given name."""
+    """Tell whether a given name is followed by a surname, with another name or an initial between them, or a surname by a given name."""
     table = word_table()
     long = len(first) >= SHORTEST_GIVEN and len(last) >= SHORTEST_SURNAME
     if first in table.given_names:
         if last in table.surnames or (len(last) >= SHORTEST_SURNAME and last in table.given_names):
             return True
-        rest = {
-            last[1:],
-            *(last[end:] for end in range(SHORTEST_GIVEN, len(last)) if last[:end] in table.given_names),
-        }
+        rest = {last[1:], *(last[end:] for end in range(SHORTEST_GIVEN, len(last)) if _is_inner(last[:end]))}
         plural = last.removesuffix("s")
         frequent = any(len(one) >= SHORTEST_SURNAME and one in table.surnames for one in (*rest, plural))
         if long and (frequent or last in table.rare_surnames):
@@ -173,9 +194,14 @@ def _are_names(first: str, last: str) -> bool:
     return (
         len(first) >= SHORTEST_SURNAME
         and first in table.surnames
-        and len(last) >= SHORTEST_GIVEN
-        and last in table.given_names
+        and any(len(one) >= SHORTEST_GIVEN and one in table.given_names for one in (last, last[:-1]))
     )
+
+
+def _is_inner(word: str) -> bool:
+    """Tell whether a word may stand between a given name and a surname."""
+    table = word_table()
+    return word in table.given_names or (len(word) >= SHORTEST_SURNAME and word in table.surnames)
 
 
 def is_rare_double(word: str) -> bool:

@@ -45,7 +45,7 @@ _WORDS_TOO = frozenset(
     "al am as at az be by co do ga id il in is it la ma md me mn mo ms mt my ne no pa sc sd so tn to us va".split()  # noqa: SIM905
 )
 _ADDRESS = re.compile(
-    r"(?:(?P<scheme>[a-z]{3,5})://)?(?P<host>(?:[a-z0-9_-]+\.)+(?P<top>[a-z]{2,}))\.?(?::\d{1,5})?(?:[/?#].*)?",
+    r"(?:(?P<scheme>[a-z]{3,5})(?::/{1,3}|//))?(?P<host>(?:[a-z0-9_-]+\.)+(?P<top>[a-z]{2,}))\.?(?::\d{1,5})?(?:[/?#].*)?",
     re.DOTALL,
 )
 
