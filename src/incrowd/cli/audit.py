@@ -28,6 +28,7 @@ __all__ = ["audit"]
 @click.option("--previous-release", type=FILE, help="The release that it follows.")
 @click.option("--taxonomy", help="The taxonomy file, if it has moved since.")
 @click.option("--never", type=FILE, help="The list of words that are never published, if it has moved since.")
+@click.option("--moves", type=FILE, help="The words that were moved, if their file is elsewhere now.")
 @form_options
 @click.option("--memory", default="4GB", show_default=True, help="Memory for reading the original.")
 @json_option
@@ -40,6 +41,7 @@ def audit(
     previous_release: Path | None,
     taxonomy: str | None,
     never: Path | None,
+    moves: Path | None,
     memory: str,
     as_json: bool,  # noqa: FBT001
     **written: str | None,
@@ -81,6 +83,7 @@ def audit(
             previous_release=previous_release,
             taxonomy=taxonomy,
             never=never,
+            moves=moves,
             written=written,
             memory=memory,
             listener=progress,

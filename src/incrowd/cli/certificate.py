@@ -12,7 +12,7 @@ from incrowd.cli.options import FILE, given_inputs, json_option, print_json
 
 __all__ = ["certificate"]
 
-OF_AUDIT = ("private_map", "previous", "previous_release", "taxonomy", "never", "memory")
+OF_AUDIT = ("private_map", "previous", "previous_release", "taxonomy", "never", "moves", "memory")
 
 
 @click.command(short_help="Audit a release, and write its certificate.")

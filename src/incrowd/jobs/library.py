@@ -35,8 +35,9 @@ from incrowd.logs.frames import read
 from incrowd.release.model import Release
 from incrowd.release.tiles import TileRelease
 from incrowd.taxonomy import Attached, Taxonomy, Unlisted
+from incrowd.taxonomy.moves import MovesGiven
 
-__all__ = ["Listener", "anonymize", "compare", "opened"]
+__all__ = ["Listener", "anonymize", "compare", "given_moves", "opened"]
 
 Tree = Taxonomy | str | os.PathLike[str] | None
 
@@ -54,6 +55,7 @@ def anonymize(
     sets: bool = False,
     seed: int | None = None,
     unlisted: Unlisted | None = None,
+    moves: str | os.PathLike[str] | Mapping[str, str] | None = None,
     distinct: Distinct | None = None,
     previous: str | os.PathLike[str] | None = None,
     window: str | None = None,
@@ -82,6 +84,8 @@ def anonymize(
         The same seed gives the same bytes. Without it 0, but for mosaic a secret one, which ``release.parameters`` has.
     unlisted
         What to do with items that the taxonomy lacks: ``"name"`` (a parent that tells their kind; the default for words on WordNet), ``"keep"`` (a branch of their own; the default for other items on WordNet and for trees that were fitted to items; always with differential privacy), ``"drop"`` or ``"refuse"`` (the default for a file).
+    moves
+        Words that hang below other classes than the taxonomy has them: ``{"jaguar": "car"}``, or a file with a word, a tab and the class on each line.
     distinct
         What k counts where one person may have several rows: ``"people"`` (the default then) or ``"records"``.
     previous
@@ -97,6 +101,7 @@ def anonymize(
     how: dict[str, Any] = {"k": k, "goal": goal, "method": method, "seed": seed, "unlisted": unlisted}
     how |= {"distinct": distinct, "sets": sets, "kinds": ",".join(parse_kinds(kinds)) or None}
     how |= {"parameters": parameters, "unit": unit, "items": items, "window": window, "budget": budget}
+    how["moves"] = given_moves(moves)
     options = _options(taxonomy, memory, previous=previous, **how)
     job = _as_fitted(read_choices(options), taxonomy)
     with Clock(Listener(progress)) as clock:
@@ -141,6 +146,7 @@ def compare(
     sets: bool = False,
     seed: int | None = None,
     unlisted: Unlisted | None = None,
+    moves: str | os.PathLike[str] | Mapping[str, str] | None = None,
     distinct: Distinct | None = None,
     risk: bool = False,
     memory: str | int | None = None,
@@ -150,7 +156,7 @@ def compare(
 
     Parameters
     ----------
-    data, taxonomy, unit, items, sets, seed, unlisted, distinct, memory
+    data, taxonomy, unit, items, sets, seed, unlisted, moves, distinct, memory
         As for :func:`incrowd.anonymize`; the methods share them. By default a unit is a user.
     methods
         Names of methods; parameters behind a colon, as ``"partition:publish=bag"``, several of them separated by ``;``.
@@ -169,7 +175,8 @@ def compare(
     names = methods if isinstance(methods, str) else ",".join(_names(methods))
     settings = parse_methods(names, _listed(eps))
     ks = parse_ks(_listed(k), settings)
-    how = {"sets": sets, "seed": seed, "unlisted": unlisted, "distinct": distinct}
+    how: dict[str, Any] = {"sets": sets, "seed": seed, "unlisted": unlisted, "distinct": distinct}
+    how["moves"] = given_moves(moves)
     options = _options(taxonomy, memory, unit=unit, items=items, **how)
     job = replace(_as_fitted(check_input(options, settings), taxonomy), k=min(ks, default=LEAST_K))
     with Clock(Listener(progress)) as clock:
@@ -249,6 +256,11 @@ def opened(
     if isinstance(data, Log):
         return nullcontext(data)
     return read(data, memory=memory, progress=progress, **(columns or {}))
+
+
+def given_moves(moves: str | os.PathLike[str] | Mapping[str, str] | None) -> MovesGiven | None:
+    """Return moved words as a job takes them: a mapping, or the path of a file."""
+    return Path(moves) if isinstance(moves, (str, os.PathLike)) else moves
 
 
 def _listed(values: float | Sequence[float] | None) -> str | None:

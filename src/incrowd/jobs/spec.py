@@ -17,6 +17,7 @@ from incrowd.attacks.result import parse_max_risk
 from incrowd.core.claims import Distinct, check_k
 from incrowd.core.history import Past
 from incrowd.core.kinds import parse_kinds
+from incrowd.core.promises import takes_moves
 from incrowd.core.window import Window, WindowChoice, parse_window
 from incrowd.errors import BadInputError, check_choice, option
 from incrowd.jobs.anonymize import SEED_BITS, check_distinct, choose_seed
@@ -38,7 +39,10 @@ from incrowd.release.private_map import check_map
 from incrowd.release.private_report import check_apart, check_report
 from incrowd.release.publication import NEEDS_MAP, check_out
 from incrowd.release.series import Series, check_series
-from incrowd.taxonomy import Unlisted
+from incrowd.taxonomy import NO_MEANINGS, Unlisted
+from incrowd.taxonomy.check import taxonomy_named
+from incrowd.taxonomy.moves import Moves, MovesGiven, read_moves
+from incrowd.taxonomy.words import named_tree
 from incrowd.text.never import NeverList, read_never
 
 __all__ = [
@@ -82,6 +86,7 @@ class Options:
     day: str | None = None
     segment: str | None = None
     unlisted: Unlisted | None = None
+    moves: MovesGiven | None = None
     distinct: Distinct | None = None
     seed: int | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -157,6 +162,8 @@ class Job:
         The people of the releases that it follows.
     never
         The words that are never published, where there is a list of them.
+    moves
+        The words that hang below other classes than the taxonomy has them, where there are any.
     asked, taken
         The window of time that was asked for; once the input is read, the window itself and what it leaves out.
     max_risk
@@ -175,6 +182,7 @@ class Job:
     kinds: tuple[str, ...] = ()
     past: Past | None = None
     never: NeverList | None = None
+    moves: Moves | None = None
     asked: WindowChoice | None = None
     taken: Taken | None = None
     max_risk: Mapping[str, float] | None = None
@@ -413,7 +421,25 @@ def check_input(options: Options, settings: Sequence[Setting]) -> Job:
         form,
         seed=seed,
         kinds=kinds,
+        moves=None if options.moves is None else _moves_for(options, settings, options.moves),
     )
+
+
+def _moves_for(options: Options, settings: Sequence[Setting], given: MovesGiven) -> Moves:
+    """Read the moved words; refuse methods and taxonomies that have no place for them, and classes that are none."""
+    for setting in settings:
+        if not takes_moves(setting.method.name, setting.parameters):
+            raise BadInputError(
+                f"method {setting.method.name} does not take moved words: drop {option('moves')}"
+            )
+    moves = read_moves(given)
+    source = options.taxonomy or "wordnet"
+    if source.startswith("balanced"):
+        raise BadInputError(NO_MEANINGS.format(source, option("moves"), option("taxonomy", "wordnet")))
+    if options.input != IN_MEMORY:  # else the caller may have a tree, and items that suit another
+        named = source == "wordnet" and options.unlisted == "name"
+        moves.on(named_tree() if source == "wordnet" else taxonomy_named(source), named=named)
+    return moves
 
 
 def _check_kinds(kinds: Sequence[str], settings: Iterable[Setting]) -> None:
