@@ -18,19 +18,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.clean import clean_texts
-from incrowd.core.types import Ints32
+from incrowd.core.types import Ints32, Ints64
 from incrowd.errors import BadInputError, option
 from incrowd.taxonomy.look import class_named
 from incrowd.taxonomy.tree import Taxonomy, positions
 from incrowd.taxonomy.words import published_as
 
-__all__ = ["Moves", "MovesGiven", "PlacedMoves", "cleaned", "read_moves"]
+__all__ = ["Moves", "MovesGiven", "PlacedMoves", "check_move", "cleaned", "read_moves"]
 
 LARGEST_FILE = 4 << 20
 MOST = 10_000
 COMMENT = "#"
 HOW = "write a word, a tab and the class that it hangs below, a word a line"
-NOT_ITSELF = "with {{}} that word is published as another one, or as its kind only: drop it, or use {{}}"
 
 MovesGiven = Path | Mapping[str, str]
 """A file of lines ``word TAB class``, or the same in Python."""
@@ -103,8 +102,8 @@ class Moves:
                 f"{option('moves')} needs a taxonomy that is not fitted to data: give {option('taxonomy', 'wordnet')} or a file"
             )
         words = pa.array(self.words, pa.string())
-        if named:
-            _refuse_private(words, self.places)
+        if named and len(others := _not_themselves(words)):
+            raise BadInputError(f"{self.places[int(others[0])]}: {_said_of_others()}")
         node = positions(pa.array(self.classes, pa.string()), tree.labels).copy()
         found: dict[str, int] = {}
         for at in np.flatnonzero(node < 0).tolist():
@@ -135,6 +134,17 @@ def read_moves(given: MovesGiven) -> Moves:
         raise BadInputError("moves must be a mapping of words to classes, both of them texts")
     said = "".join(f"{move.word}\t{move.name}\n" for move in moves)
     return _moves_of(moves, "moves", said.encode("utf-8", "replace"))
+
+
+def check_move(tree: Taxonomy, word: str, name: str, *, named: bool = False) -> None:
+    """Refuse a single move that a list must not have; the parameters are those of :meth:`Moves.on`."""
+    if not cleaned(word) or not cleaned(name):
+        raise BadInputError("a move needs a word and a class: say both")
+    if word.startswith(COMMENT):
+        raise BadInputError(f"a word that begins with {COMMENT} cannot be moved: such lines are comments")
+    class_named(tree, cleaned(name))
+    if named and len(_not_themselves(pa.array([cleaned(word)], pa.string()))):
+        raise BadInputError(_said_of_others())
 
 
 def cleaned(text: str) -> str:
@@ -195,9 +205,10 @@ def _class_at(tree: Taxonomy, name: str, place: str) -> int:
         raise BadInputError(f"{place}: {error}") from None
 
 
-def _refuse_private(words: pa.StringArray, places: tuple[str, ...]) -> None:
-    """Refuse words that are published as another one, or as their kind only."""
-    changed = np.flatnonzero(pc.not_equal(published_as(words), words))
-    if len(changed):
-        said = NOT_ITSELF.format(option("unlisted", "name"), option("unlisted", "keep"))
-        raise BadInputError(f"{places[int(changed[0])]}: {said}")
+def _not_themselves(words: pa.StringArray) -> Ints64:
+    """Return which words are published as another one, or as their kind only."""
+    return np.flatnonzero(pc.not_equal(published_as(words), words))
+
+
+def _said_of_others() -> str:
+    return f"with {option('unlisted', 'name')} that word is published as another one, or as its kind only: drop it, or use {option('unlisted', 'keep')}"
