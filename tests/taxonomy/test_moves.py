@@ -292,6 +292,7 @@ def test_a_moved_word_is_found_where_it_is_now(boats):
     assert found["found"][0]["path"][-3:] == ["motor vehicle", "car", "jaguar"]
     assert found["found"][0]["siblings_in_all"] > len(found["found"][0]["siblings"]) > 5
     dog = look_up(wordnet_tree(), "dog", moves)
+    assert dog["why"] == "It was moved below 'furniture'; the taxonomy has it below 'canid'."
     assert [node["path"][-2:] for node in dog["found"]] == [["furniture", "dog"], ["canid", "dog"]]
     assert look_up(wordnet_tree(), "zorblax", moves)["why"].endswith("the taxonomy lacks it.")
     assert look_up(wordnet_tree(), "auto", moves)["why"].endswith("the taxonomy has it below 'car'.")

@@ -16,7 +16,8 @@ from incrowd.core.memory import machine_memory
 from incrowd.core.types import Progress
 from incrowd.errors import BadInputError, option
 from incrowd.jobs.audit import audit_release
-from incrowd.jobs.library import Listener, given_moves
+from incrowd.jobs.library import Listener
+from incrowd.jobs.moved import given_moves
 from incrowd.jobs.spec import IN_MEMORY
 from incrowd.logs import Log
 from incrowd.logs.frames import read

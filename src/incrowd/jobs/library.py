@@ -18,6 +18,7 @@ from incrowd.errors import BadInputError, option
 from incrowd.jobs.clock import Clock
 from incrowd.jobs.compare import Comparison, Read, any_needs_events, compared
 from incrowd.jobs.data import build_rows, place_rows, rejects_named
+from incrowd.jobs.moved import given_moves
 from incrowd.jobs.run import anonymized, run_method
 from incrowd.jobs.settings import Setting, parse_ks, parse_methods
 from incrowd.jobs.spec import (
@@ -35,9 +36,8 @@ from incrowd.logs.frames import read
 from incrowd.release.model import Release
 from incrowd.release.tiles import TileRelease
 from incrowd.taxonomy import Attached, Taxonomy, Unlisted
-from incrowd.taxonomy.moves import MovesGiven
 
-__all__ = ["Listener", "anonymize", "compare", "given_moves", "opened"]
+__all__ = ["Listener", "anonymize", "compare", "opened"]
 
 Tree = Taxonomy | str | os.PathLike[str] | None
 
@@ -82,16 +82,12 @@ def anonymize(
         Further kinds of items that a unit has, as ``"url,week,place"``: they are published with the words where k people share all.
     seed
         The same seed gives the same bytes. Without it 0, but for mosaic a secret one, which ``release.parameters`` has.
-    unlisted
-        What to do with items that the taxonomy lacks: ``"name"`` (a parent that tells their kind; the default for words on WordNet), ``"keep"`` (a branch of their own; the default for other items on WordNet and for trees that were fitted to items; always with differential privacy), ``"drop"`` or ``"refuse"`` (the default for a file).
-    moves
-        Words that hang below other classes than the taxonomy has them: ``{"jaguar": "car"}``, or a file with a word, a tab and the class on each line.
+    unlisted, moves
+        What to do with items that the taxonomy lacks: ``"name"`` (a parent that tells their kind; the default for words on WordNet), ``"keep"`` (a branch of their own; the default for other items on WordNet and for trees that were fitted to items; always with differential privacy), ``"drop"`` or ``"refuse"`` (the default for a file); and words that hang below other classes than the taxonomy has them: ``{"jaguar": "motor vehicle"}``, or a file with a word, a tab and the class on each line.
     distinct
         What k counts where one person may have several rows: ``"people"`` (the default then) or ``"records"``.
-    previous
-        The private map of the last release of the same people, which this one follows (methods flock and partition, by user).
-    window
-        Take only the events of some time, as ``"2006-03-01..2006-03-31"`` (UTC; a day means all of it, either side may be open). For mosaic.
+    previous, window
+        The private map of the last release of the same people, which this one follows (methods flock and partition, by user); and to take only the events of some time, as ``"2006-03-01..2006-03-31"`` (UTC; a day means all of it, either side may be open). For mosaic.
     budget, memory, progress
         The budget to which a differentially private release is charged (``incrowd budget``); the most memory that the job may take (three quarters of the machine's); and what is called with (rows done, rows in all).
     **parameters
@@ -99,11 +95,10 @@ def anonymize(
     """
     columns = {role: parameters.pop(role) for role in (*ROLES, *MORE_ROLES) if role in parameters}
     how: dict[str, Any] = {"k": k, "goal": goal, "method": method, "seed": seed, "unlisted": unlisted}
-    how |= {"distinct": distinct, "sets": sets, "kinds": ",".join(parse_kinds(kinds)) or None}
-    how |= {"parameters": parameters, "unit": unit, "items": items, "window": window, "budget": budget}
-    how["moves"] = given_moves(moves)
-    options = _options(taxonomy, memory, previous=previous, **how)
-    job = _as_fitted(read_choices(options), taxonomy)
+    how |= {"distinct": distinct, "sets": sets, "kinds": ",".join(parse_kinds(kinds)) or None, "unit": unit}
+    how |= {"parameters": parameters, "items": items, "window": window, "budget": budget}
+    how |= {"previous": previous, "moves": given_moves(moves)}
+    job = _as_fitted(read_choices(_options(taxonomy, memory, **how)), taxonomy)
     with Clock(Listener(progress)) as clock:
         return _released(data, columns, job, _tree(taxonomy), clock)
 
@@ -256,11 +251,6 @@ def opened(
     if isinstance(data, Log):
         return nullcontext(data)
     return read(data, memory=memory, progress=progress, **(columns or {}))
-
-
-def given_moves(moves: str | os.PathLike[str] | Mapping[str, str] | None) -> MovesGiven | None:
-    """Return moved words as a job takes them: a mapping, or the path of a file."""
-    return Path(moves) if isinstance(moves, (str, os.PathLike)) else moves
 
 
 def _listed(values: float | Sequence[float] | None) -> str | None:

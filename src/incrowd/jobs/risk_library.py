@@ -13,7 +13,8 @@ from incrowd.core.memory import machine_memory
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Progress
 from incrowd.errors import BadInputError, option
-from incrowd.jobs.library import Listener, given_moves, opened
+from incrowd.jobs.library import Listener, opened
+from incrowd.jobs.moved import given_moves
 from incrowd.jobs.risk import attack_release, run_risk
 from incrowd.jobs.risk_options import RiskOptions, check_numbers, parse_limits
 from incrowd.jobs.spec import IN_MEMORY, Job

@@ -17,12 +17,12 @@ from incrowd.attacks.result import parse_max_risk
 from incrowd.core.claims import Distinct, check_k
 from incrowd.core.history import Past
 from incrowd.core.kinds import parse_kinds
-from incrowd.core.promises import takes_moves
 from incrowd.core.window import Window, WindowChoice, parse_window
 from incrowd.errors import BadInputError, check_choice, option
 from incrowd.jobs.anonymize import SEED_BITS, check_distinct, choose_seed
 from incrowd.jobs.budget import check_budget
 from incrowd.jobs.following import check_unit
+from incrowd.jobs.moved import check_classes, moves_for
 from incrowd.jobs.settings import Setting
 from incrowd.logs import ITEMS, InputForm, Inputs, Unit, format_of, parse_unit, read_form
 from incrowd.logs.files import find_parts, name_of
@@ -39,10 +39,8 @@ from incrowd.release.private_map import check_map
 from incrowd.release.private_report import check_apart, check_report
 from incrowd.release.publication import NEEDS_MAP, check_out
 from incrowd.release.series import Series, check_series
-from incrowd.taxonomy import NO_MEANINGS, Unlisted
-from incrowd.taxonomy.check import taxonomy_named
-from incrowd.taxonomy.moves import Moves, MovesGiven, read_moves
-from incrowd.taxonomy.words import named_tree
+from incrowd.taxonomy import Unlisted
+from incrowd.taxonomy.moves import Moves, MovesGiven
 from incrowd.text.never import NeverList, read_never
 
 __all__ = [
@@ -421,24 +419,17 @@ def check_input(options: Options, settings: Sequence[Setting]) -> Job:
         form,
         seed=seed,
         kinds=kinds,
-        moves=None if options.moves is None else _moves_for(options, settings, options.moves),
+        moves=_moves_of(options, settings),
     )
 
 
-def _moves_for(options: Options, settings: Sequence[Setting], given: MovesGiven) -> Moves:
-    """Read the moved words; refuse methods and taxonomies that have no place for them, and classes that are none."""
-    for setting in settings:
-        if not takes_moves(setting.method.name, setting.parameters):
-            raise BadInputError(
-                f"method {setting.method.name} does not take moved words: drop {option('moves')}"
-            )
-    moves = read_moves(given)
-    source = options.taxonomy or "wordnet"
-    if source.startswith("balanced"):
-        raise BadInputError(NO_MEANINGS.format(source, option("moves"), option("taxonomy", "wordnet")))
-    if options.input != IN_MEMORY:  # else the caller may have a tree, and items that suit another
-        named = source == "wordnet" and options.unlisted == "name"
-        moves.on(named_tree() if source == "wordnet" else taxonomy_named(source), named=named)
+def _moves_of(options: Options, settings: Iterable[Setting]) -> Moves | None:
+    """Read the moved words; of data in memory, whose tree the caller may have, their classes are looked for later."""
+    if options.moves is None:
+        return None
+    moves = moves_for(options.moves, settings, options.taxonomy)
+    if options.input != IN_MEMORY:
+        check_classes(moves, options.taxonomy or "wordnet", options.unlisted)
     return moves
 
 

@@ -98,8 +98,8 @@ def _moved(
     is_named = _equal(tree.labels, word) | _equal(names, word)
     classes = [node for node in nodes.tolist() if is_named[node] and not tree.is_leaf[node]]
     at = int(home[0])
-    is_own_leaf = at >= 0 and tree.is_leaf[at] and tree.labels[at].as_py() == word
-    above = int(tree.parent[at]) if is_own_leaf else at
+    is_itself = at > 0 and tree.labels[at].as_py().lower() == word.lower()
+    above = int(tree.parent[at]) if is_itself else at
     was = (
         f"the taxonomy has it below '{tree.labels[above].as_py()}'" if above >= 0 else "the taxonomy lacks it"
     )
