@@ -82,6 +82,11 @@ def test_how_many_leaves_a_class_was_given_stays():
         assert given_to(after)[name] == given_to(before)[name]
     assert given_to(after)["cat"] == 1  # a leaf of the tree as it was given
     assert (after.given_leaves[after.is_leaf] == 1).all()
+    rows = [["pug", "hound", "dog"]]
+    emptied = moved(
+        rows, {"pug": "bird", "hound": "bird", "dog": "cat"}
+    ).taxonomy  # the class of two goes with its word
+    assert (emptied.given_leaves[emptied.is_leaf] == 1).all()
 
 
 @given(cases(), st.data())
