@@ -72,12 +72,12 @@ def says(number):
 
     def of_manifest(said):
         parameters = {name: value for name, value in said["parameters"].items() if name != "moved"}
-        said["parameters"] = parameters if number is None else _before_certificate(parameters, number)
+        said["parameters"] = parameters if number is None else _in_order(parameters, number)
 
     return of_manifest
 
 
-def _before_certificate(parameters, number):
+def _in_order(parameters, number):
     """Return parameters in the order of a manifest."""
     own = {name: parameters[name] for name in ("specificity",)}
     return {**{name: v for name, v in parameters.items() if name not in own}, "moved": number, **own}
@@ -181,6 +181,16 @@ def test_nothing_is_moved_below_what_is_no_class(release, name):
         return [*placed("cheetah", name, level + 1)(rows), made_class]
 
     forge(release, rows=of_rows, manifest=says(3))
+    assert verdict(release)[0] == 1
+
+
+def test_no_word_of_wordnet_is_moved_among_those_that_it_lacks(tmp_path, moves):
+    source = aol(tmp_path / "log.tsv", {f"u{n}": [*WORDS, "zzyzxqqq"] for n in range(6)})
+    release = made(tmp_path, source, "--moves", moves, "--items", "terms", "--set", "specificity=1")
+    rows = pq.read_table(release.path / "taxonomy.parquet").to_pylist()
+    (unknown,) = (row for row in rows if row["label"] == "zzyzxqqq")
+    assert unknown["parent"] == "anything"  # a branch of one word has no name
+    forge(release, rows=placed("cheetah", unknown["parent"], unknown["level"]), manifest=says(3))
     assert verdict(release)[0] == 1
 
 
