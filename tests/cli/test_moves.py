@@ -108,7 +108,7 @@ def test_a_release_made_without_moves_takes_none(place, tmp_path):
     assert line == "the release was made without moved words: drop --moves"
 
 
-def test_moves_of_which_no_word_is_published_are_not_told(place, tmp_path):
+def test_moves_of_which_no_word_is_published_are_not_named(place, tmp_path):
     """What is private of a list stays so, also that there was one."""
     out, moves = tmp_path / "out", tmp_path / "moves.tsv"
     moves.write_text("unheard\tcar\n", encoding="utf-8")
