@@ -20,7 +20,7 @@ import pyarrow as pa
 from incrowd.auditing.files import check_files, check_text
 from incrowd.auditing.history import Chain, check_chain
 from incrowd.auditing.itemsets import rare_itemsets
-from incrowd.auditing.labels import Written
+from incrowd.auditing.labels import Written, unknown_moves
 from incrowd.auditing.manifest import check_manifest
 from incrowd.auditing.noisy_list import audit_list
 from incrowd.auditing.owners import Owners, check_originals, count_people
@@ -136,7 +136,7 @@ def audit(
             result.add_problem(f"could not be checked: {result.unproven.pop()}")
     else:
         _check_people(reading, people, result)
-        _note_unchecked(result)
+        _note_unchecked(reading.settings, result)
     check_chain(reading.written.record_of_row, chain, result)
     _check_counts(reading, result)
     return result
@@ -171,6 +171,7 @@ def _read_release(directory: Path, map_parts: MapParts | None) -> tuple[Reading 
             digest.rows_with.keys(),
             name=settings.common.taxonomy,
             unlisted=settings.common.unlisted,
+            moved=settings.common.moved,
             texts=settings.texts,
             result=result,
         )
@@ -228,7 +229,7 @@ def _written(
     records = [record for part in parts for record in part.records]
     sizes = [size for part in parts for size in part.sizes]
     rows = [number for number, size in enumerate(sizes) for _ in range(size)]
-    return Written(records, rows, labels, tree, settings.texts)
+    return Written(records, rows, labels, tree, settings.texts, settings.common.moved)
 
 
 def _runs(directory: Path, parts: Sequence[Part], map_parts: MapParts | None) -> Runs:
@@ -295,7 +296,7 @@ def _check_people(reading: Reading, people: Sequence[object] | None, result: Aud
         result.unproven.append(f"how many different people share a record: {events}")
 
 
-def _note_unchecked(result: Audit) -> None:
+def _note_unchecked(settings: Settings, result: Audit) -> None:
     """Say what only the originals tell, which are not at hand."""
     if result.claim.within is not None:
         result.unproven.append("how near published items are to their owners' own: only the originals tell")
@@ -303,6 +304,7 @@ def _note_unchecked(result: Audit) -> None:
         result.unproven.append("how many people typed each published query: only the originals tell")
     result.unchecked.append("that records are true of their owners: only the originals tell")
     result.unchecked.append("the figures of loss, lengths and withheld records: only the originals tell")
+    result.unchecked.extend(unknown_moves(settings))
 
 
 def _check_counts(reading: Reading, result: Audit) -> None:

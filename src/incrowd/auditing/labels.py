@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from incrowd.auditing.result import Audit
 from incrowd.auditing.taxonomy import PublishedTree
-from incrowd.core.promises import Texts
+from incrowd.core.promises import Settings, Texts
 from incrowd.release.files.nodes import (
     MADE_LABEL,
     above,
@@ -22,7 +23,16 @@ from incrowd.release.files.nodes import (
 from incrowd.release.files.records import LEFT, Label, Record, class_name
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["Finder", "Written", "alternatives", "is_their_tree", "nodes_of_labels", "tells_how_often"]
+__all__ = [
+    "Finder",
+    "Written",
+    "alternatives",
+    "check_moved",
+    "is_their_tree",
+    "nodes_of_labels",
+    "tells_how_often",
+    "unknown_moves",
+]
 
 _BAG = re.compile(r"\{.+:\d+, .+:\d+\}", re.DOTALL)
 _ALTERNATIVE = re.compile(r"(.+?):\d+(?:, |$)", re.DOTALL)
@@ -32,7 +42,8 @@ _CLASS = re.compile(class_name(".+"), re.DOTALL)
 class Written(NamedTuple):
     """The distinct records of a release and which of them each row is (none where a cluster reads them), all labels, the tree.
 
-    ``texts`` says which labels need not be nodes: none, queries, or bags of alternatives (Liu & Wang, ICDM 2010).
+    ``texts`` says which labels need not be nodes: none, queries, or bags of alternatives (Liu & Wang, ICDM 2010). ``moved`` is how
+    many words are said to hang below another class than the taxonomy has them.
     """
 
     records: Sequence[Record]
@@ -40,6 +51,7 @@ class Written(NamedTuple):
     labels: AbstractSet[Label]
     tree: PublishedTree
     texts: Texts = "none"
+    moved: int = 0
 
 
 class Finder:
@@ -132,6 +144,25 @@ def is_their_tree(written: Written, find: Finder, node_of: Mapping[Label, int]) 
     return expected == {
         label: (said.parent[label], said.level[label], said.leaves[label]) for label in said.parent
     }
+
+
+def check_moved(words: Iterable[int], tree: Taxonomy, moved: int, result: Audit) -> None:
+    """Check how many published words, given as nodes, were moved in the originals' taxonomy."""
+    nodes = np.array(list(set(words)), dtype=np.int64)
+    found = 0 if tree.moved is None else int(np.count_nonzero(tree.moved[nodes]))
+    if not found and not moved:
+        return
+    with result.checking(f"{moved:,} published words hang below another class than the taxonomy has them"):
+        result.require(
+            wrong=found != moved,
+            problem="the manifest says of another number of published words that they were moved",
+        )
+
+
+def unknown_moves(settings: Settings) -> list[str]:
+    """Return what is not known without the originals where words of a file's taxonomy were moved: WordNet is at hand."""
+    is_known = not settings.common.moved or settings.common.taxonomy == "wordnet"
+    return [] if is_known else ["which words were moved, and how many: only the originals tell"]
 
 
 def _is_renaming(renamed: Mapping[str, str]) -> bool:

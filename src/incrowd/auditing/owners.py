@@ -16,6 +16,7 @@ from incrowd.auditing.labels import (
     Finder,
     Written,
     alternatives,
+    check_moved,
     is_their_tree,
     nodes_of_labels,
     tells_how_often,
@@ -144,6 +145,7 @@ def check_originals(
             "taxonomy.parquet is not the part of the originals' taxonomy that the records need"
         )
         return None
+    check_moved([node_of[label] for label in written.labels if label[1]], find.tree, written.moved, result)
     originals.check_texts(written, find, node_of, result)
     if result.claim.speaks_of == "owner":
         relation: Relation = Generalizing(originals.taxonomy, node_of.values())

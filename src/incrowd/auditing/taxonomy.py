@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -23,9 +24,9 @@ from incrowd.release.files.parts import same_schema
 from incrowd.release.files.records import Label, is_canonical, write_parquet
 from incrowd.taxonomy.kinds import ALL_KINDS
 from incrowd.taxonomy.ladders import ROOT, count_misspelled, way_up, way_up_from_class
-from incrowd.taxonomy.matching import locate
+from incrowd.taxonomy.matching import in_own_place, locate
 from incrowd.taxonomy.sources.wordnet import wordnet_tree
-from incrowd.taxonomy.tree import Taxonomy
+from incrowd.taxonomy.tree import Taxonomy, positions
 from incrowd.taxonomy.words import named_tree, published_as
 
 __all__ = ["PublishedTree", "check_taxonomy", "hidden_in", "write_taxonomy"]
@@ -48,6 +49,7 @@ def check_taxonomy(
     *,
     name: str,
     unlisted: str | None = None,
+    moved: int = 0,
     texts: Texts,
     kinds: Sequence[str] = (),
     result: Audit,
@@ -65,6 +67,9 @@ def check_taxonomy(
     unlisted
         What became of words that WordNet lacks; with ``name`` every node is held against WordNet and the table of such words. None: not known,
         so that either tree will do.
+    moved
+        How many words the publisher moved: so many, and no more, hang below another class than their own. Of a file's taxonomy, only the originals tell
+        which is whose.
     texts
         Which labels need not be nodes.
     kinds
@@ -87,8 +92,10 @@ def check_taxonomy(
             _check_labels(tree, result)
         if result.found == before and kinds:
             _check_ladders(tree, kinds, result)
+        if result.found == before and moved:
+            _check_moved(tree, name, moved, texts, result)
         if result.found == before and name == "wordnet":
-            _check_wordnet(tree, texts, unlisted, result)
+            _check_wordnet(tree, texts, unlisted, moved, result)
         if result.found == before:
             result.require(
                 wrong=not is_canonical(path, partial(write_taxonomy, table=table)),
@@ -220,12 +227,26 @@ def _check_labels(tree: PublishedTree, result: Audit) -> None:
     )
 
 
-def _check_wordnet(tree: PublishedTree, texts: Texts, unlisted: str | None, result: Audit) -> None:
-    """Check that classes are WordNet's own, or the table's, below their own parents, with their own leaves, and words below theirs."""
-    fits = unlisted != "name" and _is_part_of(wordnet_tree(), tree, texts)
+def _check_moved(tree: PublishedTree, name: str, moved: int, texts: Texts, result: Audit) -> None:
+    """Check that words could be moved: words of a taxonomy that has classes of its own, where words are published."""
+    words = sum(exact and kind_of(text) is None for text, exact in tree.parent)
+    result.require(
+        wrong=name not in ("wordnet", "file") or texts != "none" or moved > words,
+        problem="the manifest says that words were moved, which this method and taxonomy do not, or more than are published",
+    )
+
+
+def _check_wordnet(
+    tree: PublishedTree, texts: Texts, unlisted: str | None, moved: int, result: Audit
+) -> None:
+    """Check that classes are WordNet's own, or the table's, below their own parents, with their own leaves, and words below theirs, but for those moved."""
+    fits = unlisted != "name" and _count_moved(wordnet_tree(), tree, texts) == moved
     if not fits and unlisted in ("name", None):
-        fits = _is_part_of(named_tree(), tree, texts) and not _count_private(tree)
-    result.require(wrong=not fits, problem="taxonomy.parquet has a label that WordNet does not have there")
+        fits = _count_moved(named_tree(), tree, texts) == moved and not _count_private(tree)
+    but = "" if not moved else f", beside the {moved:,} words that were moved"
+    result.require(
+        wrong=not fits, problem=f"taxonomy.parquet has a label that WordNet does not have there{but}"
+    )
 
 
 def _count_private(tree: PublishedTree) -> int:
@@ -234,26 +255,35 @@ def _count_private(tree: PublishedTree) -> int:
     return int(pc.sum(pc.not_equal(published_as(words), words)).as_py() or 0)
 
 
-def _is_part_of(static: Taxonomy, tree: PublishedTree, texts: Texts) -> bool:
-    """Tell whether every label is where a tree has it that does not depend on the data."""
+def _count_moved(static: Taxonomy, tree: PublishedTree, texts: Texts) -> int | None:
+    """Count the words that hang below another class of a static tree than their own; None if any other label is not where that tree has it."""
+    words = {text: above for (text, exact), above in tree.parent.items() if exact and kind_of(text) is None}
+    if not _are_classes_of(static, tree, texts):
+        return None
+    if texts == "queries":  # a query lies below anything that it may mean
+        return 0
+    items, classes = (pa.array(list(some), pa.string()) for some in (words, words.values()))
+    home, above = locate(static, items).node, positions(classes, static.labels)
+    lacking = home < 0
+    made = np.array([name is None or bool(_MADE.fullmatch(name)) for name in words.values()], dtype=np.bool_)
+    moved = ~in_own_place(static, items, home, above) & ~(lacking & made)
+    return None if (above[moved] < 0).any() else int(moved.sum())
+
+
+def _are_classes_of(static: Taxonomy, tree: PublishedTree, texts: Texts) -> bool:
+    """Tell whether every class is where a tree has it that does not depend on the data, with as many leaves."""
     place = {label: node for node, label in enumerate(static.labels.to_pylist())}
     leaves = (static.last_leaf - static.first_leaf).tolist()
-    words = [text for text, exact in tree.parent if exact and kind_of(text) is None]
-    home = dict(zip(words, locate(static, pa.array(words, pa.string())).node.tolist(), strict=True))
     for (text, exact), above in tree.parent.items():
-        if kind_of(text) is not None:
+        if exact or kind_of(text) is not None:
             continue
-        node = home[text] if exact else place.get(text, -1)
-        parent = static.labels[int(static.parent[node])].as_py() if node > 0 else None
-        if exact:
-            # A word is its concept's own leaf, or lies below its concept; a query lies below anything that it may mean.
-            fits = texts == "queries" or above in ((static.labels[node].as_py(), parent) if node >= 0 else ())
-            fits = fits or (node < 0 and (above is None or bool(_MADE.fullmatch(above))))
-        elif node >= 0:
-            own = (above is None or bool(_MADE.fullmatch(above))) if node == 0 else above == parent
-            fits = own and tree.leaves[text, exact] == leaves[node]
+        node = place.get(text, -1)
+        is_top = above is None or bool(_MADE.fullmatch(above))
+        if node >= 0:
+            parent = static.labels[int(static.parent[node])].as_py()
+            fits = (is_top if node == 0 else above == parent) and tree.leaves[text, exact] == leaves[node]
         else:
-            fits = bool(_MADE.fullmatch(text)) and (above is None or bool(_MADE.fullmatch(above)))
+            fits = bool(_MADE.fullmatch(text)) and is_top
             fits = fits or (texts == "bags" and text.startswith("{"))
         if not fits:
             return False

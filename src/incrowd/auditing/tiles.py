@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.auditing.files import check_contents, check_exactly, check_text
+from incrowd.auditing.labels import check_moved, unknown_moves
 from incrowd.auditing.manifest import check_heading
 from incrowd.auditing.result import Audit
 from incrowd.auditing.taxonomy import PublishedTree, check_taxonomy, hidden_in
@@ -91,6 +92,7 @@ def audit_tiles(
             if "first_day" in manifest.parameters:
                 result.unproven.append(DAYS)
             result.unchecked.append(UNITS)
+            result.unchecked.extend(unknown_moves(settings))
         elif not result.problems:
             _check_units(manifest.counts.units_about, len(originals.transactions), result)
             _check_window(manifest, originals, result)
@@ -179,6 +181,7 @@ def _check_release(
         set(tiles.spelled),
         name=settings.common.taxonomy,
         unlisted=settings.common.unlisted,
+        moved=settings.common.moved,
         texts="none",
         kinds=kinds_said(manifest.parameters),
         result=result,
@@ -314,6 +317,7 @@ def _check_holders(tiles: TileTable, originals: TileOriginals, settings: Setting
     if node is None:
         result.add_problem("a published label is not in the originals' taxonomy")
         return
+    check_moved(node[tiles.is_word].tolist(), originals.taxonomy, settings.common.moved, result)
     counts = _rows_that_count(originals.transactions, own.aged)
     if counts is None:
         result.add_problem("the release counts accounts by their days, and the originals have no times")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from incrowd.cli.options import FILE, form_options, given_inputs, json_option, print_json
 
-__all__ = ["audit"]
+__all__ = ["OF_AUDIT", "audit"]
+
+OF_AUDIT = ("private_map", "previous", "previous_release", "taxonomy", "never", "moves", "memory")
+"""The options of an audit that do not say how originals are written."""
 
 
 @click.command(short_help="Recount a release from its files.")
@@ -28,6 +32,7 @@ __all__ = ["audit"]
 @click.option("--previous-release", type=FILE, help="The release that it follows.")
 @click.option("--taxonomy", help="The taxonomy file, if it has moved since.")
 @click.option("--never", type=FILE, help="The list of words that are never published, if it has moved since.")
+@click.option("--moves", type=FILE, help="The words that were moved, if their file is elsewhere now.")
 @form_options
 @click.option("--memory", default="4GB", show_default=True, help="Memory for reading the original.")
 @json_option
@@ -35,14 +40,8 @@ def audit(
     directory: tuple[Path, ...],
     series: Path | None,
     original: tuple[str, ...],
-    private_map: Path | None,
-    previous: Path | None,
-    previous_release: Path | None,
-    taxonomy: str | None,
-    never: Path | None,
-    memory: str,
     as_json: bool,  # noqa: FBT001
-    **written: str | None,
+    **given: Any,
 ) -> None:
     """Recount the release in DIRECTORY from its files.
 
@@ -62,8 +61,11 @@ def audit(
     from incrowd.cli.terminal import show_audit
     from incrowd.jobs.audit import audit_release
 
+    how = {name: given.pop(name) for name in OF_AUDIT}
     if series is not None:
-        look_at_series(series, directory, as_json=as_json, with_originals=bool(original or private_map))
+        look_at_series(
+            series, directory, as_json=as_json, with_originals=bool(original or how["private_map"])
+        )
         return
     if len(directory) != 1:
         raise click.UsageError(
@@ -76,14 +78,9 @@ def audit(
         result = audit_release(
             directory[0],
             original=paths or None,
-            private_map=private_map,
-            previous=previous,
-            previous_release=previous_release,
-            taxonomy=taxonomy,
-            never=never,
-            written=written,
-            memory=memory,
+            written=given,
             listener=progress,
+            **how,
         )
     if as_json:
         print_json(result.as_dict())

@@ -7,12 +7,10 @@ from typing import Any
 
 import click
 
-from incrowd.cli.audit import audit
+from incrowd.cli.audit import OF_AUDIT, audit
 from incrowd.cli.options import FILE, given_inputs, json_option, print_json
 
 __all__ = ["certificate"]
-
-OF_AUDIT = ("private_map", "previous", "previous_release", "taxonomy", "never", "memory")
 
 
 @click.command(short_help="Audit a release, and write its certificate.")

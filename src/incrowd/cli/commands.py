@@ -441,15 +441,19 @@ def _write_loans(rows: int, others: int | None, out: Path, seed: int, *, force: 
     metavar="WORD",
     help="Print the nodes called WORD (or with this id) and those around them; in wordnet also why a word that it lacks is where it is.",
 )
+@click.option(
+    "--moves", type=FILE, help="Words that hang below other classes, as 'incrowd anonymize' takes them."
+)
 @json_option
-def taxonomy_show(file: str, word: str | None, as_json: bool) -> None:  # noqa: FBT001
+def taxonomy_show(file: str, word: str | None, moves: Path | None, as_json: bool) -> None:  # noqa: FBT001
     """Print the shape of a taxonomy FILE (or 'wordnet'): nodes, leaves, height, widest node."""
     from incrowd.cli.tree_view import show_places, show_shape
     from incrowd.taxonomy.check import shape_of, taxonomy_named
     from incrowd.taxonomy.look import look_up
+    from incrowd.taxonomy.moves import read_moves
 
-    tree = taxonomy_named(file)
-    found = shape_of(tree) if word is None else look_up(tree, word)
+    tree, moved = taxonomy_named(file), None if moves is None else read_moves(moves)
+    found = shape_of(tree, moved) if word is None else look_up(tree, word, moved)
     if as_json:
         print_json(found)
     elif word is None:

@@ -118,6 +118,8 @@ def _add_items(table: Table, plan: Plan) -> None:
     if unlisted := plan.found.get("unlisted"):
         becomes = BECOMES[plan.unlisted_are or "keep"]
         table.add_row(f"{unlisted:,}", f"distinct items that {visible(str(plan.taxonomy))} lacks: {becomes}")
+    if "moved" in plan.found:
+        table.add_row(f"{plan.found['moved']:,}", "distinct items hang where they were moved to (--moves)")
 
 
 def _show_choices(console: Console, plan: Plan) -> None:

@@ -169,6 +169,11 @@ INPUT_OPTIONS = (
         help="Items that the taxonomy lacks: name (a parent that tells their kind), keep (a branch of their own), drop or refuse.  [default: name for words on wordnet, keep for other items on wordnet, refuse for a file]",
     ),
     click.option(
+        "--moves",
+        type=FILE,
+        help="Words that hang below other classes than the taxonomy has them: a word, a tab and the class, a word a line ('#' begins a comment).",
+    ),
+    click.option(
         "--seed",
         type=int,
         help="For methods that make random choices.  [default: 0; for mosaic a secret one, which the private map and --json tell]",

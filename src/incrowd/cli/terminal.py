@@ -373,6 +373,8 @@ def _add_items(table: Table, outcome: Outcome) -> None:
     if found["unlisted"]:
         what = UNLISTED.get(str(release.parameters.get("unlisted")), UNLISTED["keep"])
         table.add_row(f"{found['unlisted']:,}", f"distinct items not listed ({what})")
+    if "moved" in found:
+        table.add_row(f"{found['moved']:,}", "distinct items hang where they were moved to")
 
 
 def _measures_table(measures: Mapping[str, Any]) -> Table:

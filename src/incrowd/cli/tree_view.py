@@ -22,6 +22,8 @@ def show_shape(shape: Mapping[str, Any]) -> None:
         table.add_row(name.replace("_", " "), f"{shape[name]:,}")
     table.add_row("root", Text(shape["root"]))
     table.add_row("widest node", Text(f"{shape['widest_node']} ({shape['children_of_widest']:,} children)"))
+    if "moved_words" in shape:
+        table.add_row("moved words", f"{shape['moved_words']:,}")
     table.add_row("nodes by level", ", ".join(f"{n:,}" for n in shape["nodes_by_level"]))
     plain_console().print(table)
 

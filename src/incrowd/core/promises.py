@@ -35,6 +35,7 @@ __all__ = [
     "promise_of",
     "promised",
     "read_settings",
+    "takes_moves",
     "taxonomy_name",
 ]
 
@@ -183,7 +184,8 @@ FOLLOWING = frozenset(["flock", "partition"])
 class Common(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The parameters that all methods share: k and the seed, and how the input was read, where it was a file.
 
-    `never` says that a list of words was left out, and not which. `first_day` and `last_day` are the first and the last on which k people were active.
+    `never` says that a list of words was left out, and not which. `moved` is how many published words hang below another class than the
+    taxonomy has them, as the publisher chose. `first_day` and `last_day` are the first and the last on which k people were active.
     """
 
     k: Annotated[int, msgspec.Meta(ge=2)]
@@ -196,6 +198,7 @@ class Common(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     kinds: Annotated[str, msgspec.Meta(pattern=_KINDS)] | None = None
     follows: Annotated[int, msgspec.Meta(ge=2)] | None = None
     never: bool = False
+    moved: Count = 0
     first_day: Day | None = None
     last_day: Day | None = None
 
@@ -210,9 +213,7 @@ class Settings(NamedTuple):
     @property
     def texts(self) -> Texts:
         """Which published labels are not nodes of the taxonomy: none, queries, or bags of alternatives."""
-        if isinstance(self.own, Verbatim | Poblete):
-            return "queries"
-        return "bags" if isinstance(self.own, Ssc) and self.own.typical == "bags" else "none"
+        return _texts_of(self.own)
 
     @property
     def recountable(self) -> bool:
@@ -243,6 +244,19 @@ def read_settings(method: str, parameters: Mapping[str, Any]) -> Settings:
         place = str(error).rpartition(" - at ")[2].strip("`$.")
         named = f" ('{place}')" if place in parameters else ""
         raise ClaimError(f"the manifest's parameters are not those of method {method}{named}") from None
+
+
+def takes_moves(method: str, own: Mapping[str, Any]) -> bool:
+    """Tell whether words may be moved for a method with its own parameters: it publishes nodes of the taxonomy, and a list with noise has no place to say it."""
+    kind, parameters = KINDS[method]
+    return kind != "differential privacy" and _texts_of(parameters(**own)) == "none"
+
+
+def _texts_of(own: Parameters) -> Texts:
+    """Return which published labels are not nodes of the taxonomy."""
+    if isinstance(own, Verbatim | Poblete):
+        return "queries"
+    return "bags" if isinstance(own, Ssc) and own.typical == "bags" else "none"
 
 
 def promise_of(method: str, own: Mapping[str, Any]) -> Kind:

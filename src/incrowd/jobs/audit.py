@@ -48,10 +48,11 @@ from incrowd.release.files.records import Label
 from incrowd.release.files.tiles import TileManifest, TileTable
 from incrowd.release.history import past_of, read_past
 from incrowd.release.lengths import lengths_of
-from incrowd.release.private_map import PrivateMap, read_map, read_notes
+from incrowd.release.private_map import PrivateMap, check_same_moves, read_map, read_notes
 from incrowd.report.visible import visible
 from incrowd.taxonomy import Attached, open_taxonomy
 from incrowd.taxonomy.kinds import attach_kinds
+from incrowd.taxonomy.moves import Moves, MovesGiven, read_moves
 from incrowd.text.never import NeverList, read_never
 
 __all__ = ["audit_release"]
@@ -78,6 +79,7 @@ class Evidence(NamedTuple):
     previous_release: Path | None
     taxonomy: str | None
     never: NeverList | None
+    moves: Moves | None
     written: Mapping[str, str]
     memory: str
     opened: Opened | None = None
@@ -92,6 +94,7 @@ def audit_release(
     previous_release: Path | None = None,
     taxonomy: str | None,
     never: Path | None = None,
+    moves: MovesGiven | None = None,
     written: Mapping[str, str | None] | None = None,
     memory: str,
     listener: ProgressListener,
@@ -100,7 +103,7 @@ def audit_release(
     """Recount a release, against the originals and the private map where they are given.
 
     `previous` is the private map of the release that it follows, which is at `previous_release`. `written` says how the originals are written, by the
-    names of :class:`incrowd.logs.InputForm`, and `never` is the list of words that were left out; the private map says the rest. `opened` gives
+    names of :class:`incrowd.logs.InputForm`, `never` is the list of words that were left out, and `moves` are those that were moved; the private map says the rest. `opened` gives
     originals that Python holds, given the further kinds of items.
     """
     _check_previous(private_map, previous, previous_release)
@@ -110,8 +113,11 @@ def audit_release(
         words = words or _noted_list(notes)
         if words is not None and notes.get("never_sha256", words.digest) != words.digest:
             raise BadInputError(f"{option('never')} is another list than the release was made with")
+    moved = _moves_of(moves, original, private_map)
     said = {name: value for name, value in (written or {}).items() if value is not None}
-    given = Evidence(original, private_map, previous, previous_release, taxonomy, words, said, memory, opened)
+    given = Evidence(
+        original, private_map, previous, previous_release, taxonomy, words, moved, said, memory, opened
+    )
     result = _recounted(directory, given, listener)
     if words is not None:
         check_never(directory, words.found_in, result)
@@ -130,6 +136,26 @@ def _noted_list(notes: Mapping[str, str]) -> NeverList | None:
             f"the release was made with a list of words that is not where it was: give it with {option('never', 'FILE')}"
         )
     return read_never(path)
+
+
+def _moves_of(given: MovesGiven | None, original: Inputs | None, private_map: Path | None) -> Moves | None:
+    """Return the words that were moved for a release, as they are given or its private map notes them; refuse others."""
+    if original is None or private_map is None:
+        if given is not None:
+            raise BadInputError(
+                f"{option('moves')} needs {option('original')}: it says where words of the originals hang"
+            )
+        return None
+    notes = read_notes(private_map)
+    if given is None and "moves" not in notes:
+        return None
+    if given is None and not Path(notes["moves"]).is_file():
+        raise BadInputError(
+            f"the release was made with moved words, and their file is not where it was: give it with {option('moves', 'FILE')}"
+        )
+    moves = read_moves(Path(notes["moves"]) if given is None else given)
+    check_same_moves(moves.digest, notes)
+    return moves
 
 
 def _says_never(directory: Path) -> bool:
@@ -240,6 +266,10 @@ def _read_again(
             f"the release was made {'with' if made.never else 'without'} a list of words: "
             + (f"give it with {option('never', 'FILE')}" if made.never else f"drop {option('never')}")
         )
+    if made.moved and given.moves is None:
+        raise BadInputError(
+            f"the release was made with moved words: give them with {option('moves', 'FILE')}"
+        )
     if source is None:
         raise BadInputError(
             f"the release was made with a taxonomy file: give it with {option('taxonomy', 'FILE')}"
@@ -267,7 +297,7 @@ def _read_again(
         )
         events = None if window is None else _events_of(log, window)
     listener.step("taxonomy")
-    words = partial(open_taxonomy, source, unlisted=made.unlisted)
+    words = partial(open_taxonomy, source, unlisted=made.unlisted, moves=given.moves)
     place = partial(attach_kinds, kinds=kinds, attach_words=words)
     return attach_without(given.never, transactions, place), events
 

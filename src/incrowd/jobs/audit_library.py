@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from incrowd.core.types import Progress
 from incrowd.errors import BadInputError, option
 from incrowd.jobs.audit import audit_release
 from incrowd.jobs.library import Listener
+from incrowd.jobs.moved import given_moves
 from incrowd.jobs.spec import IN_MEMORY
 from incrowd.logs import Log
 from incrowd.logs.frames import read
@@ -31,6 +32,7 @@ def audit(
     private_map: str | os.PathLike[str] | None = None,
     taxonomy: str | os.PathLike[str] | None = None,
     never: str | os.PathLike[str] | None = None,
+    moves: str | os.PathLike[str] | Mapping[str, str] | None = None,
     originals: Owners | TileOriginals | None = None,
     measure: Measure | None = None,
     memory: str | int | None = None,
@@ -46,8 +48,8 @@ def audit(
     original, private_map
         What it was made from, as :func:`incrowd.read` takes it (a DataFrame, rows, files), and the map that was written with it: each published
         record (or tile) is then held against its owner's, people are counted, and the figures are measured again.
-    taxonomy, never
-        The taxonomy file and the list of words that were used, where they have moved since.
+    taxonomy, never, moves
+        The taxonomy file, the list of words that were left out and the words that were moved, where their files are no longer where they were.
     originals, measure
         In place of `original`: what a release in this process was made from, ``release.originals``, and ``release.figured``.
     memory, progress
@@ -55,7 +57,7 @@ def audit(
     **columns
         `user`, `query`, `time` and so on: columns of the original, as for :func:`incrowd.read`.
     """
-    if original is None and private_map is None:
+    if original is None and private_map is None and moves is None:
         if columns:
             name = option(next(iter(columns)))
             raise BadInputError(f"{name} is about the original: give {option('original')}")
@@ -75,6 +77,7 @@ def audit(
         private_map=None if private_map is None else Path(private_map),
         taxonomy=None if taxonomy is None else os.fspath(taxonomy),
         never=None if never is None else Path(never),
+        moves=given_moves(moves),
         memory=most,
         listener=Listener(progress),
         opened=opened,

@@ -153,7 +153,7 @@ def attach_items(
             source = (
                 "wordnet"  # no tree can be made of nothing, and to refuse would tell that there is nothing
             )
-        return open_taxonomy(source, words, unlisted=unlisted_by(job, items, source))
+        return open_taxonomy(source, words, unlisted=unlisted_by(job, items, source), moves=job.moves)
 
     return attach_without(
         job.never, transactions, partial(attach_kinds, kinds=job.kinds, attach_words=attach_words)
@@ -189,7 +189,9 @@ def _attach_to(job: Job, items: str, transactions: Transactions, tree: Taxonomy)
     """Place the items on a tree that the caller has."""
     chosen = "keep" if job.method.is_noisy else job.options.unlisted
     unlisted = chosen or unlisted_by(job, items, tree.name) or "refuse"
-    return attach_without(job.never, transactions, lambda data: attach(data, tree, unlisted=unlisted))
+    return attach_without(
+        job.never, transactions, partial(attach, tree=tree, unlisted=unlisted, moves=job.moves)
+    )
 
 
 def _unfitted(tree: Taxonomy) -> Taxonomy:
@@ -283,6 +285,10 @@ def map_notes(job: Job, read: Input) -> dict[str, str]:
         notes["taxonomy"] = str(Path(options.taxonomy).absolute())
     if options.never is not None and job.never is not None:
         notes |= {"never": str(options.never.absolute()), "never_sha256": job.never.digest}
+    if job.moves is not None:
+        notes["moves_sha256"] = job.moves.digest
+        if isinstance(options.moves, Path):
+            notes["moves"] = str(options.moves.absolute())
     return notes
 
 

@@ -18,6 +18,7 @@ from incrowd.errors import BadInputError, option
 from incrowd.jobs.clock import Clock
 from incrowd.jobs.compare import Comparison, Read, any_needs_events, compared
 from incrowd.jobs.data import build_rows, place_rows, rejects_named
+from incrowd.jobs.moved import given_moves
 from incrowd.jobs.run import anonymized, run_method
 from incrowd.jobs.settings import Setting, parse_ks, parse_methods
 from incrowd.jobs.spec import (
@@ -54,6 +55,7 @@ def anonymize(
     sets: bool = False,
     seed: int | None = None,
     unlisted: Unlisted | None = None,
+    moves: str | os.PathLike[str] | Mapping[str, str] | None = None,
     distinct: Distinct | None = None,
     previous: str | os.PathLike[str] | None = None,
     window: str | None = None,
@@ -80,14 +82,12 @@ def anonymize(
         Further kinds of items that a unit has, as ``"url,week,place"``: they are published with the words where k people share all.
     seed
         The same seed gives the same bytes. Without it 0, but for mosaic a secret one, which ``release.parameters`` has.
-    unlisted
-        What to do with items that the taxonomy lacks: ``"name"`` (a parent that tells their kind; the default for words on WordNet), ``"keep"`` (a branch of their own; the default for other items on WordNet and for trees that were fitted to items; always with differential privacy), ``"drop"`` or ``"refuse"`` (the default for a file).
+    unlisted, moves
+        What to do with items that the taxonomy lacks: ``"name"`` (a parent that tells their kind; the default for words on WordNet), ``"keep"`` (a branch of their own; the default for other items on WordNet and for trees that were fitted to items; always with differential privacy), ``"drop"`` or ``"refuse"`` (the default for a file); and words that hang below other classes than the taxonomy has them: ``{"jaguar": "motor vehicle"}``, or a file with a word, a tab and the class on each line.
     distinct
         What k counts where one person may have several rows: ``"people"`` (the default then) or ``"records"``.
-    previous
-        The private map of the last release of the same people, which this one follows (methods flock and partition, by user).
-    window
-        Take only the events of some time, as ``"2006-03-01..2006-03-31"`` (UTC; a day means all of it, either side may be open). For mosaic.
+    previous, window
+        The private map of the last release of the same people, which this one follows (methods flock and partition, by user); and to take only the events of some time, as ``"2006-03-01..2006-03-31"`` (UTC; a day means all of it, either side may be open). For mosaic.
     budget, memory, progress
         The budget to which a differentially private release is charged (``incrowd budget``); the most memory that the job may take (three quarters of the machine's); and what is called with (rows done, rows in all).
     **parameters
@@ -95,10 +95,10 @@ def anonymize(
     """
     columns = {role: parameters.pop(role) for role in (*ROLES, *MORE_ROLES) if role in parameters}
     how: dict[str, Any] = {"k": k, "goal": goal, "method": method, "seed": seed, "unlisted": unlisted}
-    how |= {"distinct": distinct, "sets": sets, "kinds": ",".join(parse_kinds(kinds)) or None}
-    how |= {"parameters": parameters, "unit": unit, "items": items, "window": window, "budget": budget}
-    options = _options(taxonomy, memory, previous=previous, **how)
-    job = _as_fitted(read_choices(options), taxonomy)
+    how |= {"distinct": distinct, "sets": sets, "kinds": ",".join(parse_kinds(kinds)) or None, "unit": unit}
+    how |= {"parameters": parameters, "items": items, "window": window, "budget": budget}
+    how |= {"previous": previous, "moves": given_moves(moves)}
+    job = _as_fitted(read_choices(_options(taxonomy, memory, **how)), taxonomy)
     with Clock(Listener(progress)) as clock:
         return _released(data, columns, job, _tree(taxonomy), clock)
 
@@ -145,6 +145,7 @@ def compare(
     sets: bool = False,
     seed: int | None = None,
     unlisted: Unlisted | None = None,
+    moves: str | os.PathLike[str] | Mapping[str, str] | None = None,
     distinct: Distinct | None = None,
     risk: bool = False,
     memory: str | int | None = None,
@@ -154,7 +155,7 @@ def compare(
 
     Parameters
     ----------
-    data, taxonomy, unit, items, sets, seed, unlisted, distinct, memory
+    data, taxonomy, unit, items, sets, seed, unlisted, moves, distinct, memory
         As for :func:`incrowd.anonymize`; the methods share them. By default a unit is a user.
     methods
         Names of methods; parameters behind a colon, as ``"partition:publish=bag"``, several of them separated by ``;``.
@@ -173,7 +174,8 @@ def compare(
     names = methods if isinstance(methods, str) else ",".join(_names(methods))
     settings = parse_methods(names, _listed(eps))
     ks = parse_ks(_listed(k), settings)
-    how = {"sets": sets, "seed": seed, "unlisted": unlisted, "distinct": distinct}
+    how: dict[str, Any] = {"sets": sets, "seed": seed, "unlisted": unlisted, "distinct": distinct}
+    how["moves"] = given_moves(moves)
     options = _options(taxonomy, memory, unit=unit, items=items, **how)
     job = replace(_as_fitted(check_input(options, settings), taxonomy), k=min(ks, default=LEAST_K))
     with Clock(Listener(progress)) as clock:

@@ -14,6 +14,7 @@ from incrowd.core.transactions import Transactions
 from incrowd.core.types import Progress
 from incrowd.errors import BadInputError, option
 from incrowd.jobs.library import Listener, opened
+from incrowd.jobs.moved import given_moves
 from incrowd.jobs.risk import attack_release, run_risk
 from incrowd.jobs.risk_options import RiskOptions, check_numbers, parse_limits
 from incrowd.jobs.spec import IN_MEMORY, Job
@@ -36,6 +37,7 @@ def risk(
     unit: str | None = None,
     items: str | None = None,
     taxonomy: str | os.PathLike[str] | None = None,
+    moves: str | os.PathLike[str] | Mapping[str, str] | None = None,
     draws: int = 1_000,
     seed: int = 0,
     sensitive: str | os.PathLike[str] | None = None,
@@ -60,7 +62,7 @@ def risk(
         Another release of the same people and its map, to attack both together.
     k, draws, seed
         Fewer candidates than k single a person out (the release's, else 5); how many people to attack for each figure, and how they are drawn.
-    unit, items, taxonomy
+    unit, items, taxonomy, moves
         As for :func:`incrowd.anonymize`, where there is no release to say it.
     sensitive, population
         A file of words, or classes of the taxonomy, as ``"disease,religion"``; and of how many people those in the data are a sample.
@@ -73,7 +75,7 @@ def risk(
     """
     how: dict[str, Any] = {"k": k, "most": draws, "seed": seed, "population": population, "planted": planted}
     how |= {"sensitive": _text(sensitive), "limits": parse_limits(limits and ",".join(map(str, limits)))}
-    reading = {"unit": unit, "items": items, "taxonomy": _text(taxonomy)}
+    reading = {"unit": unit, "items": items, "taxonomy": _text(taxonomy), "moves": given_moves(moves)}
     how["reading"] = {**reading, "memory": str(memory or machine_memory())}
     paths = map(_path, (release, series, *(second or (None, None))))
     how |= dict(zip(("release", "series", "second_release", "second_map"), paths, strict=True))

@@ -17,7 +17,7 @@ from incrowd.jobs.spec import IN_MEMORY, Job, Options, Taken, read_choices
 from incrowd.logs import Inputs
 from incrowd.release.files.manifest import LIST_FORMAT, TILES_FORMAT, Manifest, format_of, read_manifest
 from incrowd.release.files.tiles import TileManifest
-from incrowd.release.private_map import read_map
+from incrowd.release.private_map import check_same_moves, read_map
 
 __all__ = [
     "MOST",
@@ -187,6 +187,7 @@ def job_of_release(
         "sets": bool(common.sets),
         "unlisted": common.unlisted,
         "never": Path(notes["never"]) if "never" in notes else None,
+        "moves": Path(notes["moves"]) if "moves" in notes else None,
         "parameters": msgspec.structs.asdict(settings.own),
         "seed": int(notes.get("seed", common.seed)),
         "distinct": "records" if manifest.claim.distinct == "records" else None,
@@ -194,6 +195,7 @@ def job_of_release(
     }
     given = {**said, **_given(options.reading)}
     job = read_choices(Options(options.input, IN_MEMORY, common.k, **given))
+    check_same_moves(None if job.moves is None else job.moves.digest, notes)
     if window is None and isinstance(manifest, TileManifest):
         window = manifest.of_window
     return job if window is None else replace(job, taken=Taken(window, 0, 0, 0))

@@ -22,6 +22,7 @@ from incrowd.errors import BadInputError, check_choice, option
 from incrowd.jobs.anonymize import SEED_BITS, check_distinct, choose_seed
 from incrowd.jobs.budget import check_budget
 from incrowd.jobs.following import check_unit
+from incrowd.jobs.moved import check_classes, moves_for
 from incrowd.jobs.settings import Setting
 from incrowd.logs import ITEMS, InputForm, Inputs, Unit, format_of, parse_unit, read_form
 from incrowd.logs.files import find_parts, name_of
@@ -39,6 +40,7 @@ from incrowd.release.private_report import check_apart, check_report
 from incrowd.release.publication import NEEDS_MAP, check_out
 from incrowd.release.series import Series, check_series
 from incrowd.taxonomy import Unlisted
+from incrowd.taxonomy.moves import Moves, MovesGiven
 from incrowd.text.never import NeverList, read_never
 
 __all__ = [
@@ -82,6 +84,7 @@ class Options:
     day: str | None = None
     segment: str | None = None
     unlisted: Unlisted | None = None
+    moves: MovesGiven | None = None
     distinct: Distinct | None = None
     seed: int | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -157,6 +160,8 @@ class Job:
         The people of the releases that it follows.
     never
         The words that are never published, where there is a list of them.
+    moves
+        The words that hang below other classes than the taxonomy has them, where there are any.
     asked, taken
         The window of time that was asked for; once the input is read, the window itself and what it leaves out.
     max_risk
@@ -175,6 +180,7 @@ class Job:
     kinds: tuple[str, ...] = ()
     past: Past | None = None
     never: NeverList | None = None
+    moves: Moves | None = None
     asked: WindowChoice | None = None
     taken: Taken | None = None
     max_risk: Mapping[str, float] | None = None
@@ -415,7 +421,18 @@ def check_input(options: Options, settings: Sequence[Setting]) -> Job:
         form,
         seed=seed,
         kinds=kinds,
+        moves=_moves_of(options, settings),
     )
+
+
+def _moves_of(options: Options, settings: Iterable[Setting]) -> Moves | None:
+    """Read the moved words; of data in memory, whose tree the caller may have, their classes are looked for later."""
+    if options.moves is None:
+        return None
+    moves = moves_for(options.moves, settings, options.taxonomy)
+    if options.input != IN_MEMORY:
+        check_classes(moves, options.taxonomy or "wordnet", options.unlisted)
+    return moves
 
 
 def _check_kinds(kinds: Sequence[str], settings: Iterable[Setting]) -> None:

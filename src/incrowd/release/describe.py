@@ -30,7 +30,15 @@ from incrowd.release.files.manifest import (
 from incrowd.release.files.names import files_with
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["Counts", "account_for_owner", "figures_of", "manifest_of", "published_counts", "rounded_withheld"]
+__all__ = [
+    "Counts",
+    "account_for_owner",
+    "figures_of",
+    "manifest_of",
+    "published_counts",
+    "rounded_withheld",
+    "said_of_place",
+]
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -82,10 +90,15 @@ def account_for_owner(
     grouped = f"Grouped {counts.records_out:,} records by method {method}"
     return (
         *transactions.account,
-        f"{placed} {shape}.",
+        f"{placed} {shape}{said_of_place(tree)}.",
         f"Took {counts.records_in:,} records. {counts.withheld:,} have nothing to publish and are withheld.",
         f"{grouped} into {counts.groups:,} distinct ones, each shared by at least {counts.k_min:,}.",
     )
+
+
+def said_of_place(tree: Taxonomy) -> str:
+    """Say how many distinct items their owner moved, where any could be."""
+    return "" if tree.moved is None else f", {int(tree.moved.sum()):,} of them where they were moved to"
 
 
 def figures_of(

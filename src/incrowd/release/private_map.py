@@ -22,6 +22,7 @@ __all__ = [
     "RECORDS",
     "PrivateMap",
     "check_map",
+    "check_same_moves",
     "is_map",
     "notes_with",
     "read_map",
@@ -123,6 +124,21 @@ def read_notes(path: Path) -> dict[str, str]:
         return {key.decode(): value.decode() for key, value in metadata.items()}
     except (OSError, ValueError, pa.ArrowException):
         return {}
+
+
+def check_same_moves(digest: str | None, notes: Mapping[str, str]) -> None:
+    """Refuse other moved words, known by their digest, than a private map notes; a map that was written in Python notes nothing."""
+    noted = notes.get("moves_sha256")
+    if noted is None and digest is not None and "format" in notes:
+        raise BadInputError(f"the release was made without moved words: drop {option('moves')}")
+    if noted is not None and digest is None:
+        raise BadInputError(
+            f"the release was made with moved words: give them with {option('moves', 'FILE')}"
+        )
+    if noted is not None and noted != digest:
+        raise BadInputError(
+            f"the moved words have changed since the release was made: give the file as it was with {option('moves', 'FILE')}"
+        )
 
 
 def is_map(path: Path) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
 from incrowd.auditing.audit import Figured, MapParts, audit
@@ -98,6 +99,11 @@ class Publication(ABC):
         """What was measured on the originals, by name. Private: exact."""
 
     @property
+    @abstractmethod
+    def named(self) -> PublishedNodes:
+        """What the published nodes are called."""
+
+    @property
     def is_list(self) -> bool:
         """Whether it is a list of queries with noisy counts, and no one's records."""
         return False
@@ -111,7 +117,14 @@ class Publication(ABC):
     def settings(self) -> Settings:
         """The parameters as a manifest names them."""
         how = {"unit": self.transactions.unit, "taxonomy": taxonomy_name(self.taxonomy.name)}
-        return read_settings(self.method, {**self.parameters, **how})
+        moved = {"moved": self.moved} if self.moved else {}
+        return read_settings(self.method, {**self.parameters, **how, **moved})
+
+    @cached_property
+    def moved(self) -> int:
+        """How many published words hang below another class than the taxonomy has them, as their owner chose."""
+        tree = self.taxonomy
+        return 0 if tree.moved is None else int(np.count_nonzero(tree.moved[self.named.nodes]))
 
     @property
     def account(self) -> tuple[str, ...]:
@@ -301,11 +314,6 @@ class RecordsPublication(Publication):
     @abstractmethod
     def silent_people(self) -> int:
         """How many different people the withheld records belong to."""
-
-    @property
-    @abstractmethod
-    def named(self) -> PublishedNodes:
-        """What the published nodes are called."""
 
     @property
     @abstractmethod

@@ -26,7 +26,7 @@ from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints32, Ints64, Progress
 from incrowd.metrics.use import Use, use_of_tiles
-from incrowd.release.describe import Counts
+from incrowd.release.describe import Counts, said_of_place
 from incrowd.release.files.heading import NO_HEADING, Heading
 from incrowd.release.files.manifest import UseFigures
 from incrowd.release.files.nodes import PublishedNodes, above, published_nodes, taxonomy_table
@@ -162,7 +162,7 @@ class TileRelease(Publication, Tabular):
         data, counts = self.transactions, self.counts
         return (
             *data.account,
-            f"Placed {len(data.vocabulary):,} distinct items on the taxonomy {self.taxonomy.name}.",
+            f"Placed {len(data.vocabulary):,} distinct items on the taxonomy {self.taxonomy.name}{said_of_place(self.taxonomy)}.",
             f"Cut {counts.records_in:,} units into {counts.groups:,} distinct tiles.",
             f"Withheld {self.tiles.withheld:,} items of units, which too few people have.",
             *self.notes,

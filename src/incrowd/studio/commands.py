@@ -49,6 +49,11 @@ class Places(NamedTuple):
         return self.private / "map.parquet"
 
     @property
+    def moves(self) -> Path:
+        """The words that had been moved when the release was begun: later moves are none of it."""
+        return self.private / "moves.tsv"
+
+    @property
     def report(self) -> Path:
         """The private report: originals beside what is published of them."""
         return self.private / "report.html"
@@ -71,12 +76,12 @@ def input_options(project: Project) -> list[str]:
 
 def anonymize_command(project: Project, places: Places) -> list[str]:
     """Return the command that makes the release."""
-    return [*_job(project), "--out", str(places.out), *_outputs(project, places)]
+    return [*_job(project), *_moves(project, places), "--out", str(places.out), *_outputs(project, places)]
 
 
 def look_command(project: Project) -> list[str]:
     """Return the command that says what would be done, and writes nothing."""
-    return [*_job(project), "--dry-run"]
+    return [*_job(project), *_moves(project), "--dry-run"]
 
 
 def audit_command(project: Project, places: Places) -> list[str]:
@@ -116,6 +121,8 @@ def python_lines(project: Project, places: Places) -> str:
     }
     if not choices.get("method"):
         arguments = {"goal": goal_of(choices), **arguments}
+    if moves := _moves(project, places):
+        arguments["moves"] = moves[-1]
     left_out = [
         dial.option for dial, _ in said(CHOICES, choices) if dial.argument is None and dial.kind != "switch"
     ]
@@ -159,6 +166,8 @@ def options_of(project: Project, places: Places) -> Options:
         given["goal"] = goal_of(project.choices)
     if "never" in given:
         given["never"] = Path(given["never"])
+    if moves := _moves(project):
+        given["moves"] = Path(moves[-1])
     if "text_forms" in given:
         given["text_forms"] = [part.strip() for part in given["text_forms"].split(",")]
     flags = _switches(project)
@@ -179,6 +188,18 @@ def _job(project: Project) -> list[str]:
         elif dial.kind != "switch":
             command += [dial.option, text]
     return [*command, *input_options(project)]
+
+
+def _moves(project: Project, places: Places | None = None) -> list[str]:
+    """Return the option that names the words that were moved: those of the project, or as they were when the release was begun."""
+    if not project.moves:
+        return []
+    from incrowd.studio.moved import takes_moves
+
+    begun = places is not None and places.moves.exists()
+    return (
+        ["--moves", str(places.moves) if places and begun else project.moves] if takes_moves(project) else []
+    )
 
 
 def _outputs(project: Project, places: Places) -> list[str]:

@@ -172,6 +172,7 @@ def _files(project: Project, chosen: dict[str, str]) -> list[tuple[str, int, int
     except IncrowdError:
         paths = []
     named = [Path(chosen[name]) for name in ("taxonomy", "never") if name in chosen]
+    named += [Path(project.moves)] if project.moves else []
     found = []
     for path in (*paths, *(path for path in named if path.is_file())):
         status = path.stat()

@@ -1,6 +1,7 @@
 """The studio's folder: all of its state, as plain files.
 
     projects/ID/project.json   an input, how it is written, what was chosen
+    projects/ID/moves.tsv      words that were moved, as --moves takes them
     jobs/NUMBER/               a run of the command line: job.json, state.json, progress.jsonl, result.json, log.txt
     releases/NAME/             the releases, with their pages beside them; other folders can be copied from here
     private/                   private maps: who is in which record. Never publish them

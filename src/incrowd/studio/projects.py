@@ -10,9 +10,18 @@ import msgspec
 
 from incrowd.studio.folder import Folder, read_struct, slug_of, write_struct
 
-__all__ = ["Project", "all_projects", "change_project", "make_project", "read_project"]
+__all__ = [
+    "FILE",
+    "MOVES",
+    "Project",
+    "all_projects",
+    "change_project",
+    "make_project",
+    "moves_file",
+    "read_project",
+]
 
-FILE = "project.json"
+FILE, MOVES = "project.json", "moves.tsv"
 
 
 class Project(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +41,8 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
         What was chosen: values by the names of the dials in :mod:`incrowd.studio.dials`.
     decided
         Whether choices were saved; until then they are the defaults.
+    moves
+        The file of words that were moved, where there are any: it is there, or not, and so is not written here.
     """
 
     id: str
@@ -42,6 +53,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     reading: dict[str, str] = {}
     choices: dict[str, str] = {}
     decided: bool = False
+    moves: str = ""
 
 
 def make_project(folder: Folder, source: str, *, name: str, origin: str = "path") -> Project:
@@ -55,7 +67,14 @@ def make_project(folder: Folder, source: str, *, name: str, origin: str = "path"
 def read_project(folder: Folder, identity: str) -> Project | None:
     """Return a project; None if there is none."""
     place = folder.named("projects", identity)
-    return None if place is None else read_struct(place / FILE, Project)
+    project = None if place is None else read_struct(place / FILE, Project)
+    moves = moves_file(folder, identity)
+    return project and msgspec.structs.replace(project, moves=str(moves) if moves.is_file() else "")
+
+
+def moves_file(folder: Folder, identity: str) -> Path:
+    """Return where the words are kept that were moved in a project."""
+    return folder.projects / identity / MOVES
 
 
 def all_projects(folder: Folder) -> list[Project]:
@@ -77,9 +96,10 @@ def change_project(
         reading=dict(project.reading if reading is None else reading),
         choices=dict(project.choices if choices is None else choices),
         decided=project.decided or choices is not None,
+        moves="",
     )
     write_struct(_file(folder, project.id), changed)
-    return changed
+    return msgspec.structs.replace(changed, moves=project.moves)
 
 
 def _file(folder: Folder, identity: str) -> Path:

@@ -13,6 +13,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from incrowd.studio.folder import Folder
+from incrowd.studio.projects import FILE, MOVES
 
 __all__ = ["ROUTES", "versions_of"]
 
@@ -24,7 +25,7 @@ def versions_of(folder: Folder, project: str | None) -> dict[str, str]:
     """Return marks of the jobs, the project and the releases; each differs once there is something new."""
     return {
         "jobs": _mark(_job_files(folder)),
-        "project": _mark([folder.projects / project / "project.json"]) if project else "",
+        "project": _mark([folder.projects / project / name for name in (FILE, MOVES)]) if project else "",
         "releases": _mark([folder.releases]),
     }
 

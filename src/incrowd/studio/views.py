@@ -24,6 +24,7 @@ from incrowd.studio.jobs import (
     result_of,
     state_of,
 )
+from incrowd.studio.moved import moved_at
 from incrowd.studio.pages import Form, posted, project_of, see, studio_of
 from incrowd.studio.projects import Project
 
@@ -62,9 +63,10 @@ def view_of(folder: Folder, job: Job) -> JobView:
 
 
 def current_look(folder: Folder, project: Project) -> JobView | None:
-    """Return the newest dry run of a project as it is now; None if there is none, or the choices have changed since."""
-    command = look_command(project)
-    job = next((job for job in jobs_of(folder, project.id, "look") if job.arguments == command), None)
+    """Return the newest dry run of a project as it is now; None if there is none, or the choices or moved words have changed since."""
+    command, since = look_command(project), moved_at(project)
+    jobs = (job for job in jobs_of(folder, project.id, "look") if job.created >= since)
+    job = next((job for job in jobs if job.arguments == command), None)
     return None if job is None else view_of(folder, job)
 
 

@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 from incrowd.core.transactions import Transactions
-from incrowd.errors import BadInputError, nearest
+from incrowd.errors import BadInputError, nearest, option
 from incrowd.taxonomy.attach import Attached, Unlisted, attach
+from incrowd.taxonomy.moves import Moves
 from incrowd.taxonomy.sources import read_taxonomy
 from incrowd.taxonomy.sources.balanced import balanced
 from incrowd.taxonomy.sources.files import parse_taxonomy
@@ -15,6 +16,7 @@ from incrowd.taxonomy.sources.wordnet import wordnet_tree
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = [
+    "NO_MEANINGS",
     "Attached",
     "Taxonomy",
     "Unlisted",
@@ -27,6 +29,8 @@ __all__ = [
     "wordnet_tree",
 ]
 
+NO_MEANINGS = "taxonomy {} is made from the items of the data and has no classes to move words below: drop {}, or use {} or a file"
+
 
 def wordnet(transactions: Transactions | None = None) -> Taxonomy:
     """Return WordNet's noun tree, fitted to the items of `transactions` where they are given; those it lacks have a branch of their own."""
@@ -34,15 +38,26 @@ def wordnet(transactions: Transactions | None = None) -> Taxonomy:
     return tree if transactions is None else attach(transactions, tree, unlisted="keep").taxonomy
 
 
-def open_taxonomy(source: str, transactions: Transactions, *, unlisted: Unlisted | None = None) -> Attached:
+def open_taxonomy(
+    source: str,
+    transactions: Transactions,
+    *,
+    unlisted: Unlisted | None = None,
+    moves: Moves | None = None,
+) -> Attached:
     """Return the data and the taxonomy that the command line names: ``wordnet``, ``balanced:F`` or a file.
 
-    Without `unlisted`, WordNet keeps the words it lacks in a branch of their own and a file refuses them.
+    Without `unlisted`, WordNet keeps the words it lacks in a branch of their own and a file refuses them. `moves` are words that hang
+    elsewhere; a balanced tree, whose groups mean nothing, takes none.
     """
     if source == "wordnet":
-        return attach(transactions, wordnet_tree(), unlisted=unlisted or "keep")
+        return attach(transactions, wordnet_tree(), unlisted=unlisted or "keep", moves=moves)
     kind, _, fan_out = source.partition(":")
     if kind == "balanced":
+        if moves is not None:
+            raise BadInputError(
+                NO_MEANINGS.format(source[:40], option("moves"), option("taxonomy", "wordnet"))
+            )
         if not re.fullmatch(r"[0-9]{1,9}", fan_out):
             raise BadInputError(
                 f"taxonomy balanced:F needs a whole number F, as in balanced:5 (got '{source:.40}')"
@@ -53,7 +68,7 @@ def open_taxonomy(source: str, transactions: Transactions, *, unlisted: Unlisted
         raise BadInputError(
             f"taxonomy must be wordnet, balanced:F or a file that exists (got '{source:.80}'){hint}"
         )
-    return attach(transactions, read_taxonomy(source), unlisted=unlisted or "refuse")
+    return attach(transactions, read_taxonomy(source), unlisted=unlisted or "refuse", moves=moves)
 
 
 def _is_file(name: str) -> bool:

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.transactions import Transactions
-from incrowd.core.types import Ints32, Ints64
+from incrowd.core.types import Bools, Ints32, Ints64
 from incrowd.errors import BadInputError, check_choice, option
-from incrowd.taxonomy.matching import locate, own_names
+from incrowd.taxonomy.matching import in_own_place, locate, own_names
+from incrowd.taxonomy.moves import Moves
 from incrowd.taxonomy.sources.balanced import balanced_tree, unused_label
 from incrowd.taxonomy.tree import Taxonomy, positions
 from incrowd.taxonomy.words import named_tree, published_as
@@ -39,11 +40,18 @@ class Attached(NamedTuple):
 
     @property
     def found(self) -> dict[str, int]:
-        """How many distinct items were found in the tree and how, as results print it."""
-        return {"listed": self.listed, "unlisted": self.unlisted, "other_case": self.other_case}
+        """How many distinct items were found in the tree and how, and how many hang elsewhere, as results print it."""
+        found = {"listed": self.listed, "unlisted": self.unlisted, "other_case": self.other_case}
+        return found if self.taxonomy.moved is None else {**found, "moved": int(self.taxonomy.moved.sum())}
 
 
-def attach(transactions: Transactions, tree: Taxonomy, *, unlisted: Unlisted = "refuse") -> Attached:
+def attach(
+    transactions: Transactions,
+    tree: Taxonomy,
+    *,
+    unlisted: Unlisted = "refuse",
+    moves: Moves | None = None,
+) -> Attached:
     """Attach the items that occur to a taxonomy, so that each has a leaf of its own.
 
     An item that is an inner node of the tree gets a leaf below it that means "exactly this concept, nothing more
@@ -52,16 +60,18 @@ def attach(transactions: Transactions, tree: Taxonomy, *, unlisted: Unlisted = "
     is in the data. Items that the tree lacks are put under an ``unlisted`` branch, in alphabetical groups (``keep``),
     removed (``drop``), or refused with an error (``refuse``). With WordNet they can be given the parents that
     :mod:`incrowd.taxonomy.words` knows (``name``): those that mean the same become one item, those that may be published as their kind only
-    become their kind, and what is left is kept as with ``keep``.
+    become their kind, and what is left is kept as with ``keep``. Items of `moves` get a leaf below the class that these name, in place
+    of where the tree has them or would put them.
     """
     check_choice("unlisted", unlisted, get_args(Unlisted))
     items = transactions.vocabulary
-    if tree.items is not None and tree.items.equals(items):
+    if moves is None and tree.items is not None and tree.items.equals(items):
         return Attached(transactions, tree, len(items), 0)
     if unlisted == "name":
         transactions, tree = _named(transactions, tree)
         items = transactions.vocabulary
-    node, in_other_case = locate(tree, items)
+    home, in_other_case = locate(tree, items)
+    node = home if moves is None else _moved(tree, items, home, moves, named=unlisted == "name")
     lacking = node < 0
     missing, other_case = int(lacking.sum()), int(in_other_case.sum())
     if missing and unlisted == "refuse":
@@ -72,8 +82,10 @@ def attach(transactions: Transactions, tree: Taxonomy, *, unlisted: Unlisted = "
     if missing and unlisted == "drop":
         note = f"Removed {missing:,} distinct items that the taxonomy does not list ({option('unlisted', 'drop')})."
         transactions = transactions.without_items(lacking, note=note)
-        node = node[~lacking]
-    attached = _place(tree, transactions.vocabulary, node)
+        home, node = home[~lacking], node[~lacking]
+    attached = _place(tree, transactions.vocabulary, node, node != home)
+    if moves is None:
+        attached = replace(attached, moved=None)
     return Attached(transactions, attached, len(items) - missing, missing, other_case)
 
 
@@ -103,23 +115,38 @@ def _what_is_lacking(tree: Taxonomy, lacking: pa.Array, items: int) -> str:
     )
 
 
-def _place(tree: Taxonomy, items: pa.Array, node: Ints32) -> Taxonomy:
-    """Return the tree with a leaf for each item: its own node where that is a leaf, else a new one."""
+def _moved(tree: Taxonomy, items: pa.Array, home: Ints32, moves: Moves, *, named: bool) -> Ints32:
+    """Return the nodes that items mean, or below which they were moved."""
+    above = moves.on(tree, named=named).below(items)
+    return np.where((above < 0) | in_own_place(tree, items, home, above), home, above).astype(np.int32)
+
+
+def _place(tree: Taxonomy, items: pa.Array, node: Ints32, moved: Bools) -> Taxonomy:
+    """Return the tree with a leaf for each item: its own node where that is a leaf, else a new one.
+
+    The node of a moved item, where nothing else is left at it, goes with the item: no label is there twice.
+    """
     lacking = node < 0
     alone = np.bincount(node[~lacking], minlength=len(tree))[np.maximum(node, 0)] == 1
     is_node = pc.equal(tree.labels_of(np.maximum(node, 0)), items).to_numpy(zero_copy_only=False)
     stays = ~lacking & is_node & alone & tree.is_leaf[np.maximum(node, 0)]
-    added = np.flatnonzero(~stays & ~lacking)
-    parts = [tree.parent, node[added]]
+    left = _left_behind(tree, items, node, moved)
+    added = np.flatnonzero(~stays & ~lacking & (left < 0))
+    own, follows = tree.parent.copy(), left >= 0
+    own[left[follows]] = node[follows]
+    given = tree.last_leaf - tree.first_leaf
+    given[left[follows]] = 1
+    parts = [own, node[added]]
     labels = [tree.labels, items.take(pa.array(added))]
-    leaves = [tree.last_leaf - tree.first_leaf, np.ones(len(added), dtype=np.int32)]
-    home = np.where(stays, node, -1).astype(np.int64)
+    leaves = [given, np.ones(len(added), dtype=np.int32)]
+    home = np.where(stays, node, left).astype(np.int64)
     home[added] = len(tree) + np.arange(len(added))
     if lacking.any():
         home[lacking] = len(tree) + len(added) + np.arange(lacking.sum())
         _add_unlisted_branch(tree, parts, labels, leaves, items.filter(pa.array(lacking)))
     parents = np.concatenate(parts).astype(np.int32)
     edge = np.full(len(parents), ONE_STEP, dtype=np.int32)
+    edge[left[follows]] = SAME_CONCEPT
     edge[len(tree) : len(tree) + len(added)] = SAME_CONCEPT
     edge[len(tree) + len(added) :] = UNRELATED
     return _renumbered(
@@ -129,8 +156,26 @@ def _place(tree: Taxonomy, items: pa.Array, node: Ints32) -> Taxonomy:
         edge=edge,
         home=home,
         items=items,
+        moved=moved,
         leaves=np.concatenate(leaves).astype(np.int32),
     )
+
+
+def _left_behind(tree: Taxonomy, items: pa.Array, node: Ints32, moved: Bools) -> Ints32:
+    """Return the node of each moved item's name that has no item and nothing below it any more; -1 where there is none.
+
+    It is the item's leaf, or a class all of whose items were moved away.
+    """
+    own = np.where(moved, positions(items, tree.labels), -1)
+    taken = np.zeros(len(tree), dtype=np.bool_)
+    taken[node[node >= 0]] = True
+    is_gone = np.zeros(len(tree), dtype=np.bool_)
+    while True:
+        children = np.bincount(tree.parent[1:][~is_gone[1:]], minlength=len(tree))
+        left = own[(own >= 0) & (children[own] == 0) & ~taken[own]]
+        if is_gone[left].all():
+            return np.where((own >= 0) & is_gone[own], own, -1).astype(np.int32)
+        is_gone[left] = True
 
 
 def _add_unlisted_branch(
@@ -156,6 +201,7 @@ def _renumbered(
     edge: Ints32,
     home: Ints64,
     items: pa.Array,
+    moved: Bools,
     leaves: Ints32,
 ) -> Taxonomy:
     """Renumber the extended tree in pre-order and return the leaf of each item."""
@@ -165,6 +211,8 @@ def _renumbered(
     place = np.empty(len(parents), dtype=np.int32)
     place[origin] = np.arange(len(parents), dtype=np.int32)
     leaf = numbered.first_leaf[place[home]]
+    is_moved = np.zeros(len(parents), dtype=np.bool_)
+    is_moved[place[home[moved]]] = True
     return replace(
         numbered,
         labels=labels.take(numbered.labels),
@@ -173,4 +221,5 @@ def _renumbered(
         edge=edge[origin],
         made=~numbered.is_leaf & (edge[origin] == UNRELATED),
         given_leaves=leaves[origin],
+        moved=is_moved,
     )

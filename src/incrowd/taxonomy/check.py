@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from incrowd.errors import BadInputError, nearest
+from incrowd.taxonomy.moves import Moves
 from incrowd.taxonomy.sources import parse_file, read_taxonomy
 from incrowd.taxonomy.sources.parsed import ProblemKind, kinds_of
 from incrowd.taxonomy.sources.wordnet import wordnet_tree
 from incrowd.taxonomy.tree import Taxonomy
+from incrowd.taxonomy.words import named_tree
 
 __all__ = ["check_file", "shape_of", "taxonomy_named"]
 
@@ -23,8 +25,8 @@ def taxonomy_named(source: str) -> Taxonomy:
     return read_taxonomy(_existing(source))
 
 
-def shape_of(tree: Taxonomy) -> dict[str, Any]:
-    """Return nodes, leaves, levels and the widest node of a tree."""
+def shape_of(tree: Taxonomy, moves: Moves | None = None) -> dict[str, Any]:
+    """Return nodes, leaves, levels and the widest node of a tree, and how many words hang elsewhere than it has them."""
     families = np.diff(tree.child_start)
     widest = int(families.argmax())
     return {
@@ -38,7 +40,13 @@ def shape_of(tree: Taxonomy) -> dict[str, Any]:
         "children_of_widest": int(families[widest]),
         "single_children": int(np.count_nonzero(families == 1)),
         "nodes_by_level": np.bincount(tree.level)[1:].tolist(),
+        **({} if moves is None else {"moved_words": len(moves.on(_with_words(tree)).words)}),
     }
+
+
+def _with_words(tree: Taxonomy) -> Taxonomy:
+    """Return WordNet's tree with the classes of words that it lacks, below which words may be moved too."""
+    return named_tree() if tree.name == "wordnet" else tree
 
 
 def check_file(source: str) -> dict[str, Any]:

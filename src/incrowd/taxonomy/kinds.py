@@ -76,6 +76,7 @@ def _joined(words: Taxonomy, vocabulary: pa.Array, kinds: Sequence[str]) -> Taxo
         edge=_extended(words.edge, 1, sizes),
         made=_extended(words.made, 0, sizes),
         given_leaves=_given_leaves(words, ladders),
+        moved=_extended(words.moved, 0, sizes),
         kind=np.repeat(np.arange(-1, len(kinds) + 1), sizes).astype(np.int32),
         kinds=tuple(kinds),
     )

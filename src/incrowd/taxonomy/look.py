@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,12 +11,15 @@ import pyarrow.compute as pc
 
 from incrowd.core.types import Bools, Ints32
 from incrowd.errors import BadInputError, option
-from incrowd.taxonomy.matching import CategoryFinder, locate, own_names
+from incrowd.taxonomy.matching import CategoryFinder, in_own_place, locate, own_names
 from incrowd.taxonomy.sources.wordnet import lexicon
-from incrowd.taxonomy.tree import Taxonomy
+from incrowd.taxonomy.tree import Taxonomy, positions
 from incrowd.taxonomy.words import Entry, name_words, named_tree
 
-__all__ = ["look_up"]
+if TYPE_CHECKING:
+    from incrowd.taxonomy.moves import Moves, PlacedMoves
+
+__all__ = ["class_named", "look_up"]
 
 MOST_NODES = 5
 MOST_NEIGHBOURS = 10
@@ -24,12 +27,12 @@ MOST_ALIKE = 5
 CLOSE = 0.7
 
 
-def look_up(tree: Taxonomy, word: str) -> dict[str, Any]:
+def look_up(tree: Taxonomy, word: str, moves: Moves | None = None) -> dict[str, Any]:
     """Return the nodes that a word names, in any case, each with its way to the root, its siblings and its children.
 
     A word names a node by its id, its path, its name, or as an item of the data would. Lists are cut to a few, with the number
     of all beside them. If there is no such node, the error names what is alike. In WordNet's tree there are also the words that it lacks
-    and the nodes that tell their kinds, and it is said why a word is where it is.
+    and the nodes that tell their kinds, and it is said why a word is where it is. A word of `moves` is first where it was moved to.
     """
     word = " ".join(word.split())
     is_wordnet = tree.name == "wordnet" and tree.items is None
@@ -37,6 +40,10 @@ def look_up(tree: Taxonomy, word: str) -> dict[str, Any]:
     names = own_names(tree)
     nodes = _nodes_called(tree, names, word if entry is None else entry.item)
     alike = _alike(names, word)
+    if moves is not None:
+        moved = _moved(tree, names, nodes, word, moves.on(tree))
+        if moved is not None:
+            return {"taxonomy": tree.name, "word": word, **moved, "alike": alike}
     if not len(nodes):
         hint = ", ".join(f"'{name}'" for name in alike)
         raise BadInputError(
@@ -51,6 +58,73 @@ def look_up(tree: Taxonomy, word: str) -> dict[str, Any]:
         "found_in_all": len(nodes),
         "alike": alike,
         **why,
+    }
+
+
+def class_named(tree: Taxonomy, name: str) -> int:
+    """Return the node of the class with a name: its label, its id, its path or its own name, as `look_up` finds it.
+
+    Raises
+    ------
+    BadInputError
+        There is none, and the message says what is alike; or there are several.
+    """
+    names, name = own_names(tree), " ".join(name.split())
+    by_label = positions(pa.array([name], pa.string()), tree.labels)
+    if by_label[0] >= 0:
+        return int(by_label[0])
+    # What a rule makes of a word that WordNet lacks, such as a typing error, is no name of a class.
+    is_by_rule = tree.name == "wordnet" and _entry(name) is not None
+    nodes = [] if is_by_rule else _nodes_called(tree, names, name).tolist()
+    if len(nodes) == 1:
+        return int(nodes[0])
+    if nodes:
+        several = " or ".join(f"'{tree.labels[node].as_py()}'" for node in nodes[:MOST_NODES])
+        raise BadInputError(f"{len(nodes):,} nodes of {tree.name} have that name: say which, as {several}")
+    hint = " or ".join(f"'{one}'" for one in _alike(names, name))
+    raise BadInputError(
+        f"{tree.name} has no such class: {f'say {hint}, or ' if hint else ''}look for one with 'incrowd taxonomy show'"
+    )
+
+
+def _moved(
+    tree: Taxonomy, names: pa.StringArray, nodes: Ints32, word: str, moves: PlacedMoves
+) -> dict[str, Any] | None:
+    """Return where a word was moved to, and the class of its name if there is one; None if it was not moved."""
+    item = pa.array([word], pa.string())
+    target, home = moves.below(item), locate(tree, item).node
+    if target[0] < 0 or in_own_place(tree, item, home, target)[0]:
+        return None
+    is_named = _equal(tree.labels, word) | _equal(names, word)
+    classes = [node for node in nodes.tolist() if is_named[node] and not tree.is_leaf[node]]
+    at = int(home[0])
+    is_itself = at > 0 and tree.labels[at].as_py().lower() == word.lower()
+    above = int(tree.parent[at]) if is_itself else at
+    was = (
+        f"the taxonomy has it below '{tree.labels[above].as_py()}'" if above >= 0 else "the taxonomy lacks it"
+    )
+    return {
+        "found": [
+            _new_place(tree, names, word, int(target[0])),
+            *(_surroundings(tree, names, node) for node in classes[: MOST_NODES - 1]),
+        ],
+        "found_in_all": 1 + len(classes),
+        "moved": True,
+        "why": f"It was moved below '{tree.labels[int(target[0])].as_py()}'; {was}.",
+    }
+
+
+def _new_place(tree: Taxonomy, names: pa.StringArray, word: str, above: int) -> dict[str, Any]:
+    """Return the way from the root to a word that was moved, and what is beside it."""
+    shown = _surroundings(tree, names, above)
+    return {
+        "label": word,
+        "id": None,
+        "path": [*shown["path"], word],
+        "siblings": [name for name in shown["children"] if name != word],
+        "siblings_in_all": shown["children_in_all"],
+        "children": [],
+        "children_in_all": 0,
     }
 
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from incrowd.core.types import Bools, Ints32
 from incrowd.taxonomy.tree import Taxonomy, are_single, find_by_label, positions
 
-__all__ = ["ARROW", "CategoryFinder", "Located", "find_in_paths", "locate", "own_names"]
+__all__ = ["ARROW", "CategoryFinder", "Located", "find_in_paths", "in_own_place", "locate", "own_names"]
 
 ARROW = " > "
 SEPARATORS = ("/", ARROW)
@@ -37,6 +37,18 @@ def locate(tree: Taxonomy, items: pa.Array) -> Located:
         node = node.copy()
         node[lacking] = tree.find(tree, items.filter(pa.array(lacking)), any_case=True)
     return Located(node, lacking & (node >= 0))
+
+
+def in_own_place(tree: Taxonomy, items: pa.Array, node: Ints32, above: Ints32) -> Bools:
+    """Tell which items, given the nodes that they mean, hang where the tree has them if they hang below some nodes.
+
+    That is below the node that an item means, or as that node itself where this is a leaf of the item's name. What the tree lacks
+    (-1) hangs nowhere in it.
+    """
+    at = np.maximum(node, 0)
+    is_node = np.array(pc.equal(tree.labels_of(at), items), dtype=np.bool_) & tree.is_leaf[at]
+    own: Bools = (node >= 0) & ((above == node) | (is_node & (above == tree.parent[at])))
+    return own
 
 
 def own_names(tree: Taxonomy) -> pa.StringArray:

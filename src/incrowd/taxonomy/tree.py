@@ -81,6 +81,8 @@ class Taxonomy:
     given_leaves
         How many leaves each node has in the tree as it was given, before items were attached; for a node derived from
         the data, how many it can have, 0 where there is no limit. None: as many as it has.
+    moved
+        Which leaves are those of items that the owner moved below another class than the tree has them; None: none.
     kind, kinds
         Where items are of several kinds: the number of each node's kind (0: words, 1: the first of `kinds`; -1: the root
         above all), and their names.
@@ -96,6 +98,7 @@ class Taxonomy:
     edge: Ints32 | None = None
     made: Bools | None = None
     given_leaves: Ints32 | None = None
+    moved: Bools | None = None
     kind: Ints32 | None = None
     kinds: tuple[str, ...] = ()
 

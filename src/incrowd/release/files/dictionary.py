@@ -85,6 +85,7 @@ PARAMETERS: Mapping[str, str] = {
     "sets": "Whether an item counts once in a unit, however often it is there.",
     "unlisted": "What became of items that the taxonomy lacks: kept in a branch of their own, given parents that tell their kinds (name), dropped, or refused.",
     "never": "Words of a list that the publisher keeps were left out before anything was counted; which is not said.",
+    "moved": "How many published words hang below another class than the taxonomy has them, as the publisher chose. Without it: none.",
     "first_day": "The first day (UTC) on which at least k people were active; the log may begin earlier.",
     "last_day": "The last day (UTC) on which at least k people were active; the log may end later.",
     "kinds": "Which kinds of items tiles hold beside the main ones.",

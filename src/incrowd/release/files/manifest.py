@@ -41,6 +41,7 @@ __all__ = [
     "canonical_text",
     "format_of",
     "read_manifest",
+    "said_of_moves",
 ]
 
 RELEASE_FORMAT = "incrowd-release/3"
@@ -228,10 +229,21 @@ def account_of(settings: Settings, claim: Claim, counts: PublishedCounts) -> lis
         else ""
     )
     steps.append(f"Placed the items on the taxonomy {common.taxonomy}.{dropped}{made}{named}")
+    steps.extend(said_of_moves(common.moved))
     shared = f"{counts.groups:,} distinct ones, each shared by at least {counts.k_min:,}"
     steps.append(f"Grouped the records by method {method}: {counts.records_out:,} are published, {shared}.")
     steps.append(f"Records with nothing to publish, withheld: {spelled(counts.withheld)}.")
     return [f"{number}. {step}" for number, step in enumerate(steps, 1)]
+
+
+def said_of_moves(moved: int) -> list[str]:
+    """Say that the publisher moved published words, if there are any."""
+    if not moved:
+        return []
+    words = f"{moved:,} of the published words" if moved > 1 else "1 of the published words"
+    return [
+        f"The publisher moved {words}: below another class than the taxonomy has {'them' if moved > 1 else 'it'}."
+    ]
 
 
 def format_of(directory: Path) -> str:

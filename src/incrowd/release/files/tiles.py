@@ -20,7 +20,15 @@ from incrowd.core.types import Bools, Ints32, Ints64
 from incrowd.core.window import Window
 from incrowd.errors import BadInputError
 from incrowd.release.files.heading import NO_HEADING, Heading
-from incrowd.release.files.manifest import TILES_FORMAT, Closed, Headed, SpelledClaim, UseFigures, Versions
+from incrowd.release.files.manifest import (
+    TILES_FORMAT,
+    Closed,
+    Headed,
+    SpelledClaim,
+    UseFigures,
+    Versions,
+    said_of_moves,
+)
 from incrowd.release.files.names import tile_files_with
 from incrowd.release.files.parts import same_schema
 from incrowd.release.files.records import ROWS_A_GROUP, write_parquet
@@ -165,6 +173,7 @@ def _account(parameters: Mapping[str, Any], counts: TileCounts, window: Window |
         steps.append(
             f"At most {confidence:.0%} of the people who hold a label hold any other label in the same tile with it."
         )
+    steps.extend(said_of_moves(parameters.get("moved", 0)))
     if parameters.get("thresholds"):
         steps.append(
             f"Of some kinds, or two in one tile, more people were needed: {parameters['thresholds']}."

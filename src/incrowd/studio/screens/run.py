@@ -12,6 +12,7 @@ from incrowd.errors import BadInputError
 from incrowd.studio.commands import anonymize_command, check_choices, python_lines
 from incrowd.studio.folder import Folder, slug_of
 from incrowd.studio.jobs import add_job, jobs_of
+from incrowd.studio.moved import keep_moves
 from incrowd.studio.pages import Form, fragment, page, posted, project_of, see, studio_of
 from incrowd.studio.projects import Project
 from incrowd.studio.releases import new_places, trial_places
@@ -59,6 +60,7 @@ def start(request: Request, form: Form) -> Response:  # noqa: ARG001 - it has no
     except BadInputError as error:
         return _page(request, str(error))
     places = new_places(studio.folder, slug_of(project.name.partition(".")[0]))
+    keep_moves(project, places.moves)
     add_job(
         studio.folder,
         project.id,

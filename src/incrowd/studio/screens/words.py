@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlencode
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -13,12 +14,15 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from incrowd.errors import BadInputError, IncrowdError
-from incrowd.studio.inputs import is_baskets
-from incrowd.studio.pages import Form, page, posted, project_of, see, studio_of
+from incrowd.studio.moved import add_move, moved_words, takes_moves, undo_move, used_taxonomy
+from incrowd.studio.pages import Form, fragment, page, posted, project_of, see, studio_of
 from incrowd.studio.projects import Project, change_project
 from incrowd.studio.screen import Screen
 from incrowd.studio.uploads import receive
 from incrowd.studio.views import current_look
+
+if TYPE_CHECKING:
+    from incrowd.taxonomy import Taxonomy
 
 __all__ = ["SCREEN", "look"]
 
@@ -26,44 +30,61 @@ LARGEST = 32 * 10**6
 """The largest taxonomy file that is searched in the studio."""
 
 
+class Typed(NamedTuple):
+    """What was typed and refused, and why: it is shown again, with the error beside its field."""
+
+    taxonomy: str | None = None
+    taxonomy_error: str = ""
+    below: str = ""
+    below_error: str = ""
+    undo_error: str = ""
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether anything was."""
+        return bool(self.taxonomy_error or self.below_error or self.undo_error)
+
+
 def show(request: Request) -> Response:
     """Show a word in the taxonomy, and what that lacks."""
-    return _page(request, project_of(request))
+    return _page(request, project_of(request), request.query_params.get("find", ""))
 
 
-def _page(request: Request, project: Project, given: str | None = None, error: str = "") -> Response:
-    word = " ".join(request.query_params.get("find", "").split())
-    used = _used(project)
-    found, not_found = _looked_up(used, word)
+def _page(request: Request, project: Project, word: str = "", typed: Typed = Typed()) -> Response:  # noqa: B008 - it never changes
+    word = " ".join(word.split())
+    used = used_taxonomy(project)
+    found, not_found = _looked_up(project, used, word)
     plan = current_look(studio_of(request).folder, project)
     return page(
         request,
         "words.html",
-        status=422 if error else 200,
-        project=project,
+        status=422 if typed.is_refused else 200,
         screen=SCREEN,
         used=used,
-        given=project.choices.get("taxonomy", "") if given is None else given,
-        error=error,
+        given=project.choices.get("taxonomy", "") if typed.taxonomy is None else typed.taxonomy,
+        typed=typed,
         word=word,
         found=found,
         not_found=not_found,
         plan=plan,
         kinds=_kinds(plan.result if plan else {}),
         largest=LARGEST,
+        **_moved(project),
     )
 
 
-def _used(project: Project) -> str:
-    """Return the taxonomy that a job would take."""
-    choices = project.choices
-    whole = choices.get("items") in ("queries", "raw") or (
-        choices.get("goal") == "queries" and not choices.get("items")
-    )
-    return choices.get("taxonomy") or ("balanced:5" if whole or is_baskets(project) else "wordnet")
+def _moved(project: Project) -> dict[str, Any]:
+    """Return what is shown of the words that were moved."""
+    words = moved_words(project)
+    return {"project": project, "moved": words, "taken": takes_moves(project)}
 
 
-def _looked_up(used: str, word: str) -> tuple[dict[str, Any] | None, str]:
+def moved(request: Request) -> Response:
+    """Show the words that are moved now."""
+    return fragment("_moved.html", **_moved(project_of(request)))
+
+
+def _looked_up(project: Project, used: str, word: str) -> tuple[dict[str, Any] | None, str]:
     """Return where a word is, or why that cannot be said."""
     if not word:
         return None, ""
@@ -73,27 +94,36 @@ def _looked_up(used: str, word: str) -> tuple[dict[str, Any] | None, str]:
             f"{used} is made from the items of the data, in their order: it tells nothing of what words mean",
         )
     try:
-        if used != "wordnet" and Path(used).is_file() and Path(used).stat().st_size > LARGEST:
-            raise BadInputError(
-                f"it is too large to be searched here: use 'incrowd taxonomy show {used} --find WORD'"
-            )
-        return look(used, word), ""
+        return look(_searched(used), word, project.moves), ""
     except IncrowdError as error:
         return None, str(error)
 
 
-def look(taxonomy: str, word: str) -> dict[str, Any]:
+def _searched(used: str) -> str:
+    """Return a taxonomy that is not too large to be searched here."""
+    if used != "wordnet" and Path(used).is_file() and Path(used).stat().st_size > LARGEST:
+        raise BadInputError(
+            f"it is too large to be searched here: use 'incrowd taxonomy show {used} --find WORD'"
+        )
+    return used
+
+
+def look(taxonomy: str, word: str, moves: str = "") -> dict[str, Any]:
     """Return the nodes that a word names; raises `BadInputError` where there is none."""
     from incrowd.taxonomy.look import look_up
+    from incrowd.taxonomy.moves import read_moves
 
-    changed = (
-        0 if taxonomy == "wordnet" or not Path(taxonomy).is_file() else Path(taxonomy).stat().st_mtime_ns
-    )
-    return look_up(_opened(taxonomy, changed), word)
+    return look_up(_tree(taxonomy), word, read_moves(Path(moves)) if moves else None)
+
+
+def _tree(taxonomy: str) -> Taxonomy:
+    """Return a taxonomy, as its file is now."""
+    is_file = taxonomy != "wordnet" and Path(taxonomy).is_file()
+    return _opened(taxonomy, Path(taxonomy).stat().st_mtime_ns if is_file else 0)
 
 
 @lru_cache(maxsize=2)
-def _opened(taxonomy: str, changed: int) -> Any:  # noqa: ARG001 - a change of the file is another call
+def _opened(taxonomy: str, changed: int) -> Taxonomy:  # noqa: ARG001 - a change of the file is another call
     from incrowd.taxonomy.check import taxonomy_named
 
     return taxonomy_named(taxonomy)
@@ -120,7 +150,7 @@ def choose(request: Request, form: Form) -> Response:
     try:
         _check(given)
     except IncrowdError as error:
-        return _page(request, project, given, str(error))
+        return _page(request, project, typed=Typed(taxonomy=given, taxonomy_error=str(error)))
     choices = {**project.choices, "taxonomy": given}
     change_project(studio_of(request).folder, project, choices={n: t for n, t in choices.items() if t})
     return see(f"/p/{project.id}/words")
@@ -137,6 +167,44 @@ def _check(given: str) -> None:
         raise BadInputError(
             f"the taxonomy cannot be used: {problems[0]['in_words']}; 'incrowd taxonomy check' lists all"
         )
+
+
+def move(request: Request, form: Form) -> Response:
+    """Move a word below a class."""
+    project = project_of(request)
+    word, below = (" ".join(form.get(name, "").split()) for name in ("word", "below"))
+    try:
+        _check_move(project, word, below)
+        add_move(studio_of(request).folder, project, word, below)
+    except IncrowdError as error:
+        return _page(request, project, word, Typed(below=below, below_error=str(error)))
+    return see(f"/p/{project.id}/words?{urlencode({'find': word})}#found")
+
+
+def _check_move(project: Project, word: str, below: str) -> None:
+    """Refuse a move that a job would refuse."""
+    from incrowd.taxonomy.moves import MOST, check_move
+    from incrowd.taxonomy.words import named_tree
+
+    if not takes_moves(project):
+        raise BadInputError("the method or the taxonomy that is chosen has no place for moved words")
+    if len(moved_words(project)) >= MOST:
+        raise BadInputError(f"{MOST:,} moved words are the most: use a taxonomy file of your own")
+    used = _searched(used_taxonomy(project))
+    named = used == "wordnet" and project.choices.get("unlisted", "") in ("", "name")
+    check_move(named_tree() if named else _tree(used), word, below, named=named)
+
+
+def undo(request: Request, form: Form) -> Response:
+    """Take a move back."""
+    project, line = project_of(request), form.get("line", "")
+    try:
+        undo_move(
+            studio_of(request).folder, project, int(line) if line.isdecimal() else 0, form.get("word", "")
+        )
+    except IncrowdError as error:
+        return _page(request, project, typed=Typed(undo_error=str(error)))
+    return see(f"/p/{project.id}/words#moved")
 
 
 async def dropped(request: Request) -> Response:
@@ -167,6 +235,9 @@ SCREEN = Screen(
     (
         Route("/p/{project}/words", show),
         Route("/p/{project}/words", posted(choose), methods=["POST"]),
+        Route("/p/{project}/words/moved", moved),
+        Route("/p/{project}/words/move", posted(move), methods=["POST"]),
+        Route("/p/{project}/words/undo", posted(undo), methods=["POST"]),
         Route("/p/{project}/words/dropped", dropped, methods=["PUT"]),
     ),
 )

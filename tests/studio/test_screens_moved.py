@@ -1,0 +1,291 @@
+"""Words that are moved on the page, and moved back: in a plain file, in the command, and in every tab."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pyarrow.parquet as pq
+import pytest
+
+import incrowd as ic
+from helpers import until
+from incrowd.errors import BadInputError
+from incrowd.studio.commands import (
+    Places,
+    anonymize_command,
+    look_command,
+    options_of,
+    python_lines,
+    risk_command,
+)
+from incrowd.studio.curves import wanted_of
+from incrowd.studio.folder import Folder
+from incrowd.studio.jobs import jobs_of, state_of
+from incrowd.studio.moved import add_move, keep_moves, moved_words, takes_moves, undo_move
+from incrowd.studio.projects import change_project, make_project, read_project
+from incrowd.studio.views import current_look
+
+HEADER = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
+WORDS = ("jaguar", "cheetah", "truck", "zorblax", "music", "weather")
+FORM = {"Content_Type": "application/x-www-form-urlencoded"}
+
+
+def write_log(path):
+    lines = [
+        f"{user}\t{WORDS[(user + step) % 6]}\t2006-03-0{1 + day} 10:00:00\t\t\n"
+        for user in range(60)
+        for day, step in enumerate((0, 1, 3))
+    ]
+    path.write_text(HEADER + "".join(lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Folder(tmp_path / "work")
+
+
+@pytest.fixture
+def project(folder, tmp_path):
+    return make_project(folder, str(write_log(tmp_path / "log.tsv")), name="log")
+
+
+def again(folder, project):
+    return read_project(folder, project.id)
+
+
+def move_all(folder, project, *moves):
+    for word, below in moves:
+        add_move(folder, project, word, below)
+    return again(folder, project)
+
+
+def shown(project):
+    return [(move.word, move.below) for move in moved_words(project)]
+
+
+def test_the_last_move_counts_and_undoing_it_brings_the_one_before_back(folder, project):
+    project = move_all(folder, project, ("jaguar", "car"), ("zorblax", "car"), ("jaguar", "truck"))
+    path = Path(project.moves)
+    assert path == folder.projects / project.id / "moves.tsv"
+    assert path.read_text(encoding="utf-8") == "jaguar\tcar\nzorblax\tcar\njaguar\ttruck\n"
+    assert shown(project) == [("jaguar", "truck"), ("zorblax", "car")]
+    undo_move(folder, project, 3, "jaguar")
+    assert shown(project) == [("zorblax", "car"), ("jaguar", "car")]
+    undo_move(folder, project, 1, "jaguar")
+    assert shown(project) == [("zorblax", "car")]
+    undo_move(folder, project, 1, "zorblax")
+    assert (path.exists(), shown(project), again(folder, project).moves) == (False, [], "")
+
+
+def test_what_another_tab_has_undone_is_not_undone_again(folder, project):
+    project = move_all(folder, project, ("jaguar", "car"), ("zorblax", "car"))
+    undo_move(folder, project, 1, "jaguar")
+    for line, word in ((1, "jaguar"), (2, "zorblax"), (0, "zorblax"), (9, "zorblax")):
+        with pytest.raises(BadInputError, match="changed in another tab"):
+            undo_move(folder, project, line, word)
+    assert shown(project) == [("zorblax", "car")]
+
+
+def test_lines_that_its_owner_wrote_are_kept(folder, project):
+    path = folder.projects / project.id / "moves.tsv"
+    path.write_text("# mine\r\njaguar\tcar\r\nno move\r\n", encoding="utf-8", newline="")
+    project = move_all(folder, again(folder, project), ("zorblax", "car"))
+    assert shown(project) == [("zorblax", "car"), ("jaguar", "car")]
+    undo_move(folder, project, 2, "jaguar")
+    assert [line.strip() for line in path.read_text().splitlines()] == ["# mine", "no move", "zorblax\tcar"]
+    with pytest.raises(BadInputError, match="line 2 has no tab"):
+        ic.anonymize([["dog"]], moves=path)
+
+
+def test_a_project_does_not_write_down_what_its_folder_says(folder, project):
+    project = move_all(folder, project, ("jaguar", "car"))
+    changed = change_project(folder, project, choices={"k": "3"})
+    assert changed.moves == project.moves
+    said = json.loads((folder.projects / project.id / "project.json").read_text(encoding="utf-8"))
+    assert said["moves"] == ""
+
+
+def test_the_command_and_the_lines_of_python_take_the_file(folder, project, tmp_path, capsys):
+    places = Places(tmp_path / "release", tmp_path / "private")
+    places.private.mkdir()
+    assert "--moves" not in look_command(project)
+    project = move_all(folder, project, ("jaguar", "motor vehicle"))
+    assert look_command(project)[-3:] == ["--moves", project.moves, "--dry-run"]
+    assert options_of(project, places).moves == Path(project.moves)
+    assert "--moves" not in risk_command(project)  # the data as they are have their items wherever these hang
+    keep_moves(project, places.moves)
+    command = anonymize_command(project, places)
+    assert command[command.index("--moves") + 1] == str(places.moves)
+    move_all(folder, project, ("zorblax", "car"))  # is no part of a release that was begun before
+    lines = python_lines(project, places)
+    exec(compile(lines, "lines", "exec"), {})
+    assert capsys.readouterr().out == "True\n"
+    assert json.loads((places.out / "manifest.json").read_text())["parameters"]["moved"] == 1
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [{"goal": "queries"}, {"method": "dp"}, {"taxonomy": "balanced:5"}, {"method": "microaggregation"}],
+)
+def test_where_moves_have_no_place_the_command_leaves_them_out(folder, project, choices, tmp_path):
+    project = change_project(folder, move_all(folder, project, ("jaguar", "car")), choices=choices)
+    assert not takes_moves(project)
+    assert "--moves" not in look_command(project)
+    assert options_of(project, Places(tmp_path / "out", tmp_path)).moves is None
+    keep_moves(project, tmp_path / "kept.tsv")
+    assert not (tmp_path / "kept.tsv").exists()
+
+
+def test_a_curve_depends_on_moved_words(folder, project):
+    marks = {wanted_of(folder, project, {}).path}
+    for word, below in (("jaguar", "car"), ("zorblax", "car")):
+        project = move_all(folder, project, (word, below))
+        marks.add(wanted_of(folder, project, {}).path)
+    assert len(marks) == 3
+
+
+class Work:
+    """A project, and requests to its screens."""
+
+    def __init__(self, studio, project):
+        self.studio, self.id, self.folder = studio, project.id, Folder(studio.folder)
+        self.home = f"{studio.home}/p/{project.id}"
+
+    def post(self, path, **fields):
+        status, headers, text = self.studio.ask("POST", f"/p/{self.id}/{path}", urlencode(fields), **FORM)
+        return status, text if status != 303 else headers["Location"]
+
+    def run(self, path, kind):
+        assert self.post(path)[0] == 303
+        (job, *_) = jobs_of(self.folder, self.id, kind)
+        until(lambda: state_of(self.folder, job.id).ended is not None, kind, 120)
+        assert state_of(self.folder, job.id).status == "done"
+
+    @property
+    def project(self):
+        return read_project(self.folder, self.id)
+
+
+@pytest.fixture(scope="module")
+def work(studio, tab, tmp_path_factory):
+    path = write_log(tmp_path_factory.mktemp("moved") / "cats.tsv")
+    cookies = tab.tell("Network.getCookies", urls=[studio.home])["cookies"]
+    studio.cookie = "; ".join(f"{one['name']}={one['value']}" for one in cookies)
+    return Work(studio, make_project(Folder(studio.folder), str(path), name="cats"))
+
+
+def move(tab, work, word, below):
+    """Look a word up and move it, with the keyboard alone."""
+    tab.visit(f"{work.home}/words?find={word}")
+    tab.type("#below", below)
+    tab.run("window.left = false; document.getElementById('below').focus(); true")
+    for kind in ("keyDown", "keyUp"):
+        tab.tell(
+            "Input.dispatchKeyEvent",
+            type=kind,
+            key="Enter",
+            code="Enter",
+            text="\r",
+            windowsVirtualKeyCode=13,
+        )
+    tab.until("window.left === undefined && document.readyState === 'complete'")
+
+
+def rows(tab):
+    return tab.run(
+        "[...document.querySelectorAll('#moved tbody tr')].map(one => one.innerText.split('\\t').slice(0, 2))"
+    )
+
+
+def test_words_are_moved_and_moved_back_on_the_page(work, tab, new_tab):
+    other = new_tab()
+    other.visit(f"{work.home}/words")
+    assert "None." in other.shown("#moved")
+    move(tab, work, "jaguar", "motor vehicle")
+    assert "It was moved below 'motor vehicle'; the taxonomy has it below 'big cat'." in tab.shown("#found")
+    move(tab, work, "zorblax", "big cat")  # which the taxonomy lacks
+    move(tab, work, "jaguar", "truck")
+    assert rows(tab) == [["jaguar", "truck"], ["zorblax", "big cat"]]
+    other.tell("Page.bringToFront")  # only the tab that is seen listens
+    until(lambda: rows(other) == rows(tab), "the other tab")
+    other.press("#undo-last")
+    assert rows(other) == [["zorblax", "big cat"], ["jaguar", "motor vehicle"]]
+    tab.tell("Page.bringToFront")
+    until(lambda: rows(other) == rows(tab), "this tab")
+    assert tab.run("document.querySelector('#moved button').ariaLabel") == "Undo: zorblax below big cat"
+    tab.press("#moved tbody tr:last-child button")
+    assert rows(tab) == [["zorblax", "big cat"]]
+    tab.visit(f"{work.home}/words?find=jaguar")
+    assert "moved" not in tab.shown("#found")
+    assert not tab.errors
+    assert not other.errors
+
+
+@pytest.mark.parametrize(
+    ("word", "below", "said"),
+    [
+        ("jaguar", "motor vehicel", "wordnet has no such class: say 'motor vehicle'"),
+        ("jaguar", "", "a move needs a word and a class"),
+        ("johnsmith", "car", "that word is published as another one, or as its kind only"),
+    ],
+)
+def test_a_move_that_cannot_be_is_said_beside_the_field(work, tab, word, below, said):
+    before = moved_words(work.project)
+    tab.visit(f"{work.home}/words?find={word}")
+    tab.type("#below", below)
+    tab.press("#move button")
+    assert said in tab.shown("#e-below")
+    assert "e-below" in tab.run("document.getElementById('below').getAttribute('aria-describedby')")
+    assert tab.run("document.getElementById('below').value") == below
+    assert tab.run("document.activeElement.id") == "below"
+    assert moved_words(work.project) == before
+    tab.press("form[role=search] button")  # the page is a usable one
+    assert tab.run("location.pathname") == f"/p/{work.id}/words"
+
+
+def test_a_move_that_is_gone_is_said(work):
+    status, text = work.post("words/undo", line="7", word="nothing")
+    assert (status, "changed in another tab" in text) == (422, True)
+    assert work.post("words/undo", line="x", word="zorblax")[0] == 422
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_screen_with_moved_words_is_usable_by_all(work, tab, dark):
+    axe = resources.files(pytest.importorskip("axe_core_python", reason="axe-core is not installed"))
+    work.post("words/move", word="jaguar", below="motor vehicle")
+    tab.visit(f"{work.home}/words?find=jaguar")
+    tab.tell(
+        "Emulation.setEmulatedMedia",
+        features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}],
+    )
+    tab.run(axe.joinpath("axe.min.js").read_text(encoding="utf-8") + "; true")
+    found = tab.run(
+        "axe.run().then(found => found.violations.map(one => [one.impact, one.id, one.nodes[0].html]))"
+    )
+    assert [one for one in found if one[0] in {"serious", "critical"}] == []
+    for width in (1280, 640, 390):
+        tab.resize(width)
+        assert tab.run("document.documentElement.scrollWidth") <= width
+    tab.tell("Emulation.clearDeviceMetricsOverride")
+
+
+def test_a_release_is_made_with_the_words_as_they_were_and_counts_are_taken_again(work):
+    work.run("data/count", "look")
+    view = current_look(work.folder, work.project)
+    assert view.result["taxonomy"]["moved"] == 2
+    work.run("run", "release")
+    out = work.folder.releases / "cats-1"
+    parents = {
+        row["label"]: row["parent"]
+        for row in pq.read_table(out / "taxonomy.parquet").to_pylist()
+        if row["exact"]
+    }
+    assert (parents["jaguar"], parents["zorblax"]) == ("motor vehicle", "big cat")
+    work.post("words/move", word="music", below="car")
+    assert current_look(work.folder, work.project) is None
+    work.run("publish/cats-1/audit", "audit")
+    work.run("risk-after/cats-1", "risk")
