@@ -1,10 +1,12 @@
 """The process that estimates curves: it keeps samples and compiled code in memory, so that an answer takes no start.
 
-It reads a request a line, writes the answer to the file that the request names, and says so. It ends when its input does.
+It reads a request a line, writes the answer to the file that the request names, and says so. It ends when its input does, or the studio,
+even in the middle of an answer.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from incrowd.core.parent import end_with_parent
 from incrowd.errors import IncrowdError
 from incrowd.studio.commands import Places, options_of
 from incrowd.studio.folder import read_struct, write_struct
@@ -84,6 +87,8 @@ class Estimator:
 
 def main() -> None:
     """Answer until there is no more to be read."""
+    if parent := os.environ.get("INCROWD_PARENT"):
+        end_with_parent(int(parent))
     estimator = Estimator()
     for line in sys.stdin.buffer:
         request = msgspec.json.decode(line, type=Request)

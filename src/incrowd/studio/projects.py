@@ -55,13 +55,19 @@ def make_project(folder: Folder, source: str, *, name: str, origin: str = "path"
 def read_project(folder: Folder, identity: str) -> Project | None:
     """Return a project; None if there is none."""
     place = folder.named("projects", identity)
-    return None if place is None else read_struct(place / FILE, Project)
+    return None if place is None else _project_in(place)
 
 
 def all_projects(folder: Folder) -> list[Project]:
     """Return all projects, the newest first."""
-    found = [read_struct(place / FILE, Project) for place in folder.projects.iterdir()]
+    found = [_project_in(place) for place in folder.projects.iterdir()]
     return sorted((one for one in found if one is not None), key=lambda one: -one.created)
+
+
+def _project_in(place: Path) -> Project | None:
+    """Return the project in a directory; one that names another was put there by others, and is none."""
+    project = read_struct(place / FILE, Project)
+    return project if project is not None and project.id == place.name else None
 
 
 def change_project(
