@@ -47,6 +47,9 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
 def make_project(folder: Folder, source: str, *, name: str, origin: str = "path") -> Project:
     """Make a project of an input."""
     identity = folder.take_name("projects", slug_of(name.partition(".")[0]))
+    name = "".join(
+        one if one.isprintable() else "\ufffd" for one in name
+    )  # a mark of direction would turn the page around
     project = Project(id=identity, name=name, created=time.time(), source=source, origin=origin)
     write_struct(_file(folder, identity), project)
     return project

@@ -29,6 +29,10 @@ __all__ = [
 ]
 
 PAGES = {"report": "The release's page", "certificate": "Certificate", "dictionary": "Dictionary"}
+BESIDE = {
+    ".certificate.html": "What is promised and was checked, to print.",
+    ".dictionary.html": "What every column, parameter and number means.",
+}
 CHUNK = 1 << 16
 
 
@@ -63,9 +67,14 @@ class Release(NamedTuple):
         return self.job.project if self.job else None
 
     @property
-    def files(self) -> list[tuple[str, int]]:
-        """What is to be published, by its name in the archive, and sizes: its files, and the pages beside it."""
-        return [(name, path.stat().st_size) for name, path in self.parts.items()]
+    def files(self) -> list[tuple[str, int, str]]:
+        """What is to be published: names in the archive, sizes, and what each is, where that is known."""
+        from incrowd.release.files.dictionary import FILES
+
+        return [
+            (name, path.stat().st_size, FILES.get(path.name) or BESIDE.get(name.removeprefix(self.name), ""))
+            for name, path in self.parts.items()
+        ]
 
     @property
     def parts(self) -> dict[str, Path]:

@@ -52,11 +52,13 @@ def _runs(folder: Folder, project: Project) -> dict[str, Any]:
     for job in jobs_of(folder, project.id, "release"):
         newest.setdefault(job.release, job)
     views = [view_of(folder, job) for job in list(newest.values())[:SHOWN]]
+    kept = {place.name for place in folder.releases.iterdir()}
     return {
         "project": project,
         "runs": views,
         "busy": any(not view.ended for view in views),
-        "made": next((view.job.release for view in views if view.state.status == "done"), None),
+        "kept": kept,
+        "made": next((view.job.release for view in views if view.job.release in kept), None),
     }
 
 
