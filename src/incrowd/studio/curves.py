@@ -134,7 +134,10 @@ def _answered(process: subprocess.Popen[bytes], request: Request) -> bool:
             return True
     except OSError:
         pass
-    write_struct(Path(request.path), Answer(error="it ended before it was done, maybe for want of memory"))
+    if request.ks:
+        write_struct(
+            Path(request.path), Answer(error="it ended before it was done, maybe for want of memory")
+        )
     return False
 
 
@@ -185,16 +188,16 @@ def _mark(value: Any) -> str:
 
 
 def show(request: Asked) -> Response:
-    """Show the curve of the choices on the page, as far as it is known; ask for what is not."""
+    """Show the curve of the choices on the page, as far as it is known; request what is not."""
     studio, project = studio_of(request), project_of(request)
     values = dict(request.query_params) or project.choices
     wanted = wanted_of(studio.folder, project, values)
     answer = read_struct(wanted.path, Answer)
     missing = answer is None or (not answer.error and any(str(k) not in answer.points for k in wanted.ks))
-    if missing:
-        _curves(request).ask(
-            Request(project=wanted.project, sample=wanted.sample, ks=wanted.ks, path=str(wanted.path))
-        )
+    ks = (
+        wanted.ks if missing else []
+    )  # where all is known, the sample is read, so that a dial that moves finds it there
+    _curves(request).ask(Request(project=wanted.project, sample=wanted.sample, ks=ks, path=str(wanted.path)))
     rows = [] if answer is None else _rows(answer)
     return fragment(
         "_curves.html",

@@ -10,6 +10,7 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,10 @@ NOWHERE = Places(Path("release"), Path("private"))
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wanted: points of a project's curve, its sample (two projects with the same mark have the same), and where to write them."""
+    """What is wanted: points of a project's curve, its sample (two projects with the same mark have the same), and where to write them.
+
+    Without any point, only the sample is read, and nothing is written.
+    """
 
     project: Project
     sample: str
@@ -85,6 +89,22 @@ class Estimator:
         return self._samples[mark]
 
 
+def _answered(estimator: Estimator, request: Request) -> str:
+    """Write the answers to a request; return why there are none, or ""."""
+    try:
+        for answer in estimator.answers(request):
+            write_struct(Path(request.path), answer)
+    except IncrowdError as error:
+        said = str(error)
+    except Exception as error:  # noqa: BLE001 - its message could quote a record
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"
+        said = f"Internal error, {place}. Please report this line."
+    else:
+        return ""
+    return said if request.ks else ""
+
+
 def main() -> None:
     """Answer until there is no more to be read."""
     if parent := os.environ.get("INCROWD_PARENT"):
@@ -92,16 +112,9 @@ def main() -> None:
     estimator = Estimator()
     for line in sys.stdin.buffer:
         request = msgspec.json.decode(line, type=Request)
-        try:
-            for answer in estimator.answers(request):
-                write_struct(Path(request.path), answer)
-        except IncrowdError as error:
-            write_struct(Path(request.path), Answer(error=str(error)))
-        except Exception as error:  # noqa: BLE001 - its message could quote a record
-            frame = traceback.extract_tb(error.__traceback__)[-1]
-            place = f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"
-            error_line = f"Internal error, {place}. Please report this line."
-            write_struct(Path(request.path), Answer(error=error_line))
+        if error := _answered(estimator, request):
+            with suppress(IncrowdError):  # a full disk: the page goes on waiting
+                write_struct(Path(request.path), Answer(error=error))
         sys.stdout.buffer.write(b"done\n")
         sys.stdout.buffer.flush()
 
