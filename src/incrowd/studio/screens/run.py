@@ -58,7 +58,7 @@ def _runs(folder: Folder, project: Project) -> dict[str, Any]:
         "runs": views,
         "busy": any(not view.ended for view in views),
         "kept": kept,
-        "made": next((view.job.release for view in views if view.job.release in kept), None),
+        "made": next((release for release in newest if release in kept), None),
     }
 
 
