@@ -302,8 +302,7 @@ def test_damaged_files_hide_themselves_and_nothing_else(studio, released, log):
     (folder.jobs / "999998").mkdir()
     shutil.copy(place / "job.json", folder.jobs / "999998")
     assert studio.ask("GET", "/p/copy-1/data")[0] == 404
-    assert job.id in {one.id for one in all_jobs(folder)}
-    assert "999998" not in {one.id for one in all_jobs(folder)}
+    assert [one.id for one in all_jobs(folder)].count(job.id) == 1
     assert [one.name for one in all_releases(folder)] == [release.name]
     for page in ("/", f"/p/{other.id}/data", f"/p/{project.id}/publish", f"/p/{project.id}/releases"):
         assert studio.ask("GET", page)[0] == 200, page
