@@ -42,7 +42,20 @@ class Page:
             if message.get("id") == number:
                 assert "error" not in message, message
                 return message["result"]
-            self._note(message["method"], message["params"])
+            if message.get("method") == "Page.javascriptDialogOpening":
+                await self._leave(message["params"])
+            elif "method" in message:
+                self._note(message["method"], message["params"])
+
+    async def _leave(self, dialog):
+        """Leave a page that has something unsaved, when it asks; no other dialog is expected."""
+        assert dialog["type"] == "beforeunload", dialog
+        command = {
+            "id": next(self._numbers),
+            "method": "Page.handleJavaScriptDialog",
+            "params": {"accept": True},
+        }
+        await self._socket.send_json(command)
 
     def _note(self, method, message):
         if method == "Network.requestWillBeSent":

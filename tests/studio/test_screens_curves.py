@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from types import SimpleNamespace
 
+import msgspec
 from msgspec.structs import replace
 
 from incrowd.jobs.estimate import estimate, sample_of
 from incrowd.jobs.spec import Options, read_choices
 from incrowd.logs import InputForm, read_parts
-from incrowd.studio.curves import wanted_of
-from incrowd.studio.folder import Folder
+from incrowd.studio.curves import Curves, show, wanted_of
+from incrowd.studio.estimating import Answer, Estimator, Request
+from incrowd.studio.folder import Folder, write_struct
 from incrowd.studio.projects import change_project, make_project
 
 
@@ -66,3 +71,34 @@ def test_a_dial_moves_the_mark_on_the_page(studio, tab, log):
     (answer,) = kept
     assert set(json.loads(answer.read_text())["points"]) == {"2", "5", "10", "25", "50"}
     assert not tab.errors
+
+
+def test_a_request_without_points_reads_the_sample_and_writes_nothing(log, tmp_path):
+    """A curve that is known shows that its dials may move next."""
+    folder = Folder(tmp_path / "work")
+    wanted = wanted_of(folder, make_project(folder, str(log), name="log"), {"goal": "people"})
+    estimator = Estimator()
+    request = Request(project=wanted.project, sample=wanted.sample, ks=[], path=str(wanted.path))
+    assert list(estimator.answers(request)) == []
+    assert list(estimator._samples) == [wanted.sample]
+    broken = replace(request, project=replace(wanted.project, source="/none"), sample="other")
+    lines = b"".join(msgspec.json.encode(one) + b"\n" for one in (broken, request))
+    command = [sys.executable, "-m", "incrowd.studio.estimating"]
+    ran = subprocess.run(command, input=lines, capture_output=True, check=True)
+    assert ran.stdout == b"done\ndone\n"
+    assert not wanted.path.exists()
+
+
+def test_a_page_whose_curve_is_known_has_its_sample_read(log, tmp_path, monkeypatch):
+    folder = Folder(tmp_path / "work")
+    project = make_project(folder, str(log), name="known")
+    wanted = wanted_of(folder, project, {"k": "5"})
+    points = dict.fromkeys(map(str, wanted.ks), (1.0, 1.0, 0.0))
+    write_struct(wanted.path, Answer(points=points, people=1, read=1))
+    asked = []
+    monkeypatch.setattr(Curves, "ask", lambda _, request: asked.append(request.ks))
+    app = SimpleNamespace(state=SimpleNamespace(studio=SimpleNamespace(folder=folder)))
+    show(SimpleNamespace(app=app, path_params={"project": project.id}, query_params={"k": "5"}))
+    wanted.path.unlink()
+    show(SimpleNamespace(app=app, path_params={"project": project.id}, query_params={"k": "5"}))
+    assert asked == [[], wanted.ks]

@@ -230,6 +230,35 @@ def test_wrong_choices_are_said_beside_their_fields_and_nothing_is_lost(studio, 
     assert "confidence must be" in tab.shown("#e-confidence")
 
 
+def test_choices_that_are_not_saved_are_not_left_without_a_question(studio, tab, log):
+    project = begin(tab, studio, log)
+    tab.visit(f"{studio.home}/p/{project}/choose")
+    leaves = "dispatchEvent(new Event('beforeunload', {cancelable: true}))"
+    assert tab.run(leaves)
+    tab.type("#f-k", "7")
+    assert not tab.run(leaves)
+    tab.press("#choices > .next button")
+    assert tab.run("location.pathname").endswith("/run")
+
+
+def test_a_run_that_is_done_leads_to_the_next_step(studio, tab):
+    """It runs after the whole jobs."""
+    tab.visit(f"{studio.home}/p/sample-1/run")
+    tab.press(".next .button")
+    assert tab.run("location.pathname") == "/p/sample-1/before-after"
+    place = "getComputedStyle(document.querySelector('nav[aria-label=Pages] a'), '::before').content"
+    assert tab.run(place) == "none"  # it is no step of the job, and has no number
+
+
+def test_the_numbers_of_releases_are_explained(studio, tab):
+    tab.visit(f"{studio.home}/p/sample-1/releases")
+    tab.press("#compare button")
+    tab.run("[...document.querySelectorAll('summary')].find(one => one.innerText === 'cap').click()")
+    assert "How often one person counts, at most" in tab.shown()
+    tab.visit(f"{studio.home}/p/sample-1/publish")
+    assert "What the release says of itself" in tab.shown()
+
+
 def test_the_input_is_counted_with_the_lines_that_cannot_be_read(studio, tab, log):
     begin(tab, studio, log)
     assert tab.shown("#counts dl") == ""

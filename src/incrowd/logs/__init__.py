@@ -7,7 +7,15 @@ from incrowd.logs.form import FORMATS, InputForm, read_form
 from incrowd.logs.formats.columns import parse_columns
 from incrowd.logs.items import ITEMS
 from incrowd.logs.log import Log
-from incrowd.logs.read import first_records, format_of, look_at, read_baskets, read_log, read_parts
+from incrowd.logs.read import (
+    first_lines,
+    first_records,
+    format_of,
+    look_at,
+    read_baskets,
+    read_log,
+    read_parts,
+)
 from incrowd.logs.rejects import Rejects
 from incrowd.logs.units import Unit, parse_unit
 
@@ -19,6 +27,7 @@ __all__ = [
     "Log",
     "Rejects",
     "Unit",
+    "first_lines",
     "first_records",
     "format_of",
     "look_at",

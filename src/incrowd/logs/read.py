@@ -26,7 +26,7 @@ from incrowd.logs.rejects import Rejects
 from incrowd.logs.store import Store, make_events
 from incrowd.logs.tokens import TokenTable
 
-__all__ = ["first_records", "format_of", "look_at", "read_baskets", "read_log", "read_parts"]
+__all__ = ["first_lines", "first_records", "format_of", "look_at", "read_baskets", "read_log", "read_parts"]
 
 
 def read_log(
@@ -186,6 +186,12 @@ def first_records(given: Inputs, form: InputForm, most: int = 5) -> list[dict[st
         {role: str(text) for role, text in zip(texts, row, strict=True)}
         for row in zip(*texts.values(), strict=True)
     ]
+
+
+def first_lines(given: Inputs, form: InputForm, most: int = 5) -> list[str]:
+    """Return the first lines of an input, whatever they mean; none of a table in Parquet. They are private."""
+    source = _open_sources(find_parts(given)[:1], form.encoding)[0]
+    return [] if source.is_parquet else source.head.decode(errors="replace").splitlines()[:most]
 
 
 class _Reader:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import traceback
 from pathlib import Path
@@ -30,6 +31,9 @@ REMEDIES = {
     405: ("That is not possible here", "Go back, and use the buttons of the page."),
     413: ("That is too long", "Give the path of the file instead: it is read where it is, and never copied."),
 }
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def make_app(studio: Studio, door: Door, host: str) -> ASGIApp:
@@ -69,4 +73,6 @@ async def _broken(request: Request, error: Exception) -> Response:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"
     text = f"Internal error, {place}. Nothing is lost. Please report this line."
+    if isinstance(error, OSError) and error.errno in FULL:
+        text = "The disk is full. Nothing is lost: free space, and try again."
     return page(request, "error.html", status=500, title="Something went wrong", text=text)

@@ -20,7 +20,7 @@ from incrowd.report.vega import Spec
 from incrowd.studio.dials import CHOICES, FORM, goal_of, method_of, said
 from incrowd.studio.estimating import Answer, Request
 from incrowd.studio.folder import Folder, read_struct, write_struct
-from incrowd.studio.pages import chart, fragment, project_of, studio_of
+from incrowd.studio.pages import chart, fragment, project_of, studio_of, whole_number
 from incrowd.studio.projects import Project
 from incrowd.version import __version__
 
@@ -112,12 +112,13 @@ class Curves:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    """Start the process; it ends with its input, and so with the studio, however that ends."""
+    """Start the process; it ends with its input, or with the studio, however that ends."""
     return subprocess.Popen(
         [sys.executable, "-P", "-m", "incrowd.studio.estimating"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        env={**os.environ, "INCROWD_PARENT": str(os.getpid())},
         start_new_session=True,
     )
 
@@ -133,7 +134,10 @@ def _answered(process: subprocess.Popen[bytes], request: Request) -> bool:
             return True
     except OSError:
         pass
-    write_struct(Path(request.path), Answer(error="it ended before it was done, maybe for want of memory"))
+    if request.ks:
+        write_struct(
+            Path(request.path), Answer(error="it ended before it was done, maybe for want of memory")
+        )
     return False
 
 
@@ -154,8 +158,8 @@ def wanted_of(folder: Folder, project: Project, values: dict[str, str]) -> Wante
     data |= {"columns": project.reading, "version": __version__}
     of_sample = {name: text for name, text in chosen.items() if name not in own}
     sample, whole = _mark({**data, "chosen": of_sample}), _mark({**data, "chosen": chosen, "ks": KS})
-    text = choices.get("k", "5")
-    k = int(text) if text.isdecimal() and 2 <= int(text) <= LARGEST_K else None  # noqa: PLR2004
+    number = whole_number(choices.get("k", "5"))
+    k = number if number is not None and 2 <= number <= LARGEST_K else None  # noqa: PLR2004
     place = folder.projects / project.id / "curves"
     place.mkdir(mode=0o700, exist_ok=True)
     choices |= {"k": "5"}  # whatever was typed, it is no part of the sample
@@ -185,16 +189,16 @@ def _mark(value: Any) -> str:
 
 
 def show(request: Asked) -> Response:
-    """Show the curve of the choices on the page, as far as it is known; ask for what is not."""
+    """Show the curve of the choices on the page, as far as it is known; request what is not."""
     studio, project = studio_of(request), project_of(request)
     values = dict(request.query_params) or project.choices
     wanted = wanted_of(studio.folder, project, values)
     answer = read_struct(wanted.path, Answer)
     missing = answer is None or (not answer.error and any(str(k) not in answer.points for k in wanted.ks))
-    if missing:
-        _curves(request).ask(
-            Request(project=wanted.project, sample=wanted.sample, ks=wanted.ks, path=str(wanted.path))
-        )
+    ks = (
+        wanted.ks if missing else []
+    )  # where all is known, the sample is read, so that a dial that moves finds it there
+    _curves(request).ask(Request(project=wanted.project, sample=wanted.sample, ks=ks, path=str(wanted.path)))
     rows = [] if answer is None else _rows(answer)
     return fragment(
         "_curves.html",
@@ -214,8 +218,7 @@ def drawn(request: Asked) -> Response:
     folder, project = studio_of(request).folder, project_of(request)
     path = folder.projects / project.id / "curves" / f"{mark}.json"
     answer = (read_struct(path, Answer) if mark.isalnum() else None) or Answer()
-    k = request.query_params.get("k", "")
-    return chart(_spec(_rows(answer), int(k) if k.isdecimal() else None))
+    return chart(_spec(_rows(answer), whole_number(request.query_params.get("k", ""))))
 
 
 def _curves(request: Asked) -> Curves:

@@ -1,18 +1,22 @@
 """The process that estimates curves: it keeps samples and compiled code in memory, so that an answer takes no start.
 
-It reads a request a line, writes the answer to the file that the request names, and says so. It ends when its input does.
+It reads a request a line, writes the answer to the file that the request names, and says so. It ends when its input does, or the studio,
+even in the middle of an answer.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from incrowd.core.parent import end_with_parent
 from incrowd.errors import IncrowdError
 from incrowd.studio.commands import Places, options_of
 from incrowd.studio.folder import read_struct, write_struct
@@ -25,7 +29,10 @@ NOWHERE = Places(Path("release"), Path("private"))
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wanted: points of a project's curve, its sample (two projects with the same mark have the same), and where to write them."""
+    """What is wanted: points of a project's curve, its sample (two projects with the same mark have the same), and where to write them.
+
+    Without any point, only the sample is read, and nothing is written.
+    """
 
     project: Project
     sample: str
@@ -82,21 +89,32 @@ class Estimator:
         return self._samples[mark]
 
 
+def _answered(estimator: Estimator, request: Request) -> str:
+    """Write the answers to a request; return why there are none, or ""."""
+    try:
+        for answer in estimator.answers(request):
+            write_struct(Path(request.path), answer)
+    except IncrowdError as error:
+        said = str(error)
+    except Exception as error:  # noqa: BLE001 - its message could quote a record
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"
+        said = f"Internal error, {place}. Please report this line."
+    else:
+        return ""
+    return said if request.ks else ""
+
+
 def main() -> None:
     """Answer until there is no more to be read."""
+    if parent := os.environ.get("INCROWD_PARENT"):
+        end_with_parent(int(parent))
     estimator = Estimator()
     for line in sys.stdin.buffer:
         request = msgspec.json.decode(line, type=Request)
-        try:
-            for answer in estimator.answers(request):
-                write_struct(Path(request.path), answer)
-        except IncrowdError as error:
-            write_struct(Path(request.path), Answer(error=str(error)))
-        except Exception as error:  # noqa: BLE001 - its message could quote a record
-            frame = traceback.extract_tb(error.__traceback__)[-1]
-            place = f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"
-            error_line = f"Internal error, {place}. Please report this line."
-            write_struct(Path(request.path), Answer(error=error_line))
+        if error := _answered(estimator, request):
+            with suppress(IncrowdError):  # a full disk: the page goes on waiting
+                write_struct(Path(request.path), Answer(error=error))
         sys.stdout.buffer.write(b"done\n")
         sys.stdout.buffer.flush()
 

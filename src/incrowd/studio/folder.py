@@ -13,7 +13,10 @@ All of it is for its owner alone (mode 0700). Nothing is kept in memory that is 
 
 from __future__ import annotations
 
+import os
 import re
+import stat
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +30,8 @@ __all__ = ["Folder", "read_struct", "slug_of", "write_struct"]
 ROOMS = ("projects", "jobs", "releases", "private", "inputs", "door")
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 LONGEST_SLUG = 40
+REMEMBERED = 1 << 15
+OTHERS, OTHERS_WRITE = 0o077, 0o022
 Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 
@@ -53,6 +58,7 @@ class Folder:
         for place in (self.path, *(self.path / room for room in ROOMS)):
             try:
                 place.mkdir(mode=0o700, exist_ok=True)
+                _keep_others_out(place, OTHERS_WRITE if place == self.path else OTHERS)
             except OSError as error:
                 raise BadInputError(
                     f"FOLDER {path} cannot be written ({error.strerror}): name another folder"
@@ -76,6 +82,21 @@ class Folder:
         return place if NAME.fullmatch(name) and place.is_dir() else None
 
 
+def _keep_others_out(place: Path, modes: int) -> None:
+    """Take modes away from other users; refuse a directory that belongs to one, who could come in by what lies there."""
+    status = place.stat()
+    if status.st_uid != os.geteuid():
+        raise BadInputError(
+            f"FOLDER: {place} belongs to another user, who could come in: name another folder"
+        )
+    if status.st_mode & modes:
+        place.chmod(stat.S_IMODE(status.st_mode) & ~modes)
+        if place.stat().st_mode & modes:
+            raise BadInputError(
+                f"FOLDER: other users can open {place}, and its file system keeps none out: name another folder"
+            )
+
+
 def slug_of(text: str) -> str:
     """Return a text as a part of an address and of a file's name."""
     plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:LONGEST_SLUG].strip("-")
@@ -92,7 +113,14 @@ def write_struct(path: Path, value: msgspec.Struct) -> None:
 def read_struct(path: Path, kind: type[Struct]) -> Struct | None:
     """Read a value; None if it is not there, or was damaged by others."""
     try:
-        value: Any = msgspec.json.decode(path.read_bytes(), type=kind)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        status = path.stat()
+        value = _read(path, kind, (status.st_ino, status.st_mtime_ns, status.st_size))
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return value if isinstance(value, kind) else None
+
+
+@lru_cache(REMEMBERED)
+def _read(path: Path, kind: type[msgspec.Struct], mark: tuple[int, ...]) -> Any:  # noqa: ARG001 - a file that was written anew is another call
+    """Read a value, once: a folder with thousands of jobs is read for every page."""
+    return msgspec.json.decode(path.read_bytes(), type=kind)

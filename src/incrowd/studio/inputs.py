@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from incrowd.errors import BadInputError, IncrowdError
+from incrowd.errors import IncrowdError
 from incrowd.studio.commands import columns_of
 from incrowd.studio.dials import FORM, said
 from incrowd.studio.projects import Project
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["first_rows_of", "is_baskets", "recognise_input", "size_of"]
 
 FIRST_ROWS = 5
+LINE = "line"
+LONGEST_LINE = 400
 
 
 def recognise_input(project: Project) -> Recognised:
@@ -35,16 +37,27 @@ def is_baskets(project: Project) -> bool:
 
 
 def first_rows_of(project: Project, *, revealed: bool = False) -> list[dict[str, str]]:
-    """Return the first records by the roles of their columns, as dots unless they are to be seen; none if there are none."""
+    """Return the first records by the roles of their columns, as dots unless they are to be seen; whole lines where columns are not known."""
     from incrowd.logs import first_records
 
     try:
         records = first_records(project.source, _form_of(project), FIRST_ROWS)
-    except BadInputError:
-        return []
+    except IncrowdError:
+        records = _first_lines(project)
     if revealed:
         return records
     return [{role: masked(text) for role, text in record.items()} for record in records]
+
+
+def _first_lines(project: Project) -> list[dict[str, str]]:
+    """Return the first lines of an input that is not understood: who sees them can say which column is whose."""
+    from incrowd.logs import first_lines, read_form
+
+    try:
+        form = read_form({"encoding": project.reading["encoding"]} if "encoding" in project.reading else {})
+        return [{LINE: line[:LONGEST_LINE]} for line in first_lines(project.source, form, FIRST_ROWS)]
+    except IncrowdError:
+        return []
 
 
 def size_of(project: Project) -> int:

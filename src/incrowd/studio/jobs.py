@@ -47,7 +47,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     release
         The release that it makes or is about.
     writes
-        The final names that it writes to: what a killed run leaves beside them is removed.
+        The final names that it writes to, the main one first: what a killed run leaves beside them is removed.
     python
         The same in Python.
     """
@@ -142,13 +142,19 @@ def add_job(
 def read_job(folder: Folder, identity: str) -> Job | None:
     """Return a job by its number; None if there is none."""
     place = folder.named("jobs", identity)
-    return None if place is None else read_struct(place / "job.json", Job)
+    return None if place is None else _job_in(place)
 
 
 def all_jobs(folder: Folder) -> list[Job]:
     """Return all jobs in the order in which they were asked for."""
-    found = [read_struct(place / "job.json", Job) for place in _places(folder)]
+    found = [_job_in(place) for place in _places(folder)]
     return [job for job in found if job is not None]
+
+
+def _job_in(place: Path) -> Job | None:
+    """Return the job in a directory; one that names another was put there by others, and is none."""
+    job = read_struct(place / "job.json", Job)
+    return job if job is not None and job.id == place.name else None
 
 
 def jobs_of(folder: Folder, project: str, *kinds: str) -> list[Job]:
@@ -219,13 +225,20 @@ def _left(step: Step) -> float | None:
 
 
 def _lines(path: Path) -> list[_Line]:
-    """Read a progress file; a last line that is being written is left out."""
+    """Read a progress file; a last line that is being written is left out, and so is what was damaged."""
     try:
         text = path.read_bytes()
     except OSError:
         return []
     whole = text[: text.rfind(b"\n") + 1].splitlines()
-    return [msgspec.json.decode(line, type=_Line) for line in whole]
+    return [line for line in map(_line_of, whole) if line is not None]
+
+
+def _line_of(text: bytes) -> _Line | None:
+    try:
+        return msgspec.json.decode(text, type=_Line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
 
 
 def _last_line(path: Path) -> str:

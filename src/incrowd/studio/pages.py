@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -42,10 +43,14 @@ __all__ = [
     "project_of",
     "see",
     "studio_of",
+    "whole_number",
 ]
 
 Form = Mapping[str, str]
 LONGEST_FORM = 256 * 1024
+LONGEST_FIELD = 4096
+MOST_FIELDS = 200
+MOST_DIGITS = 9
 CHART_POLICY = POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
 TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 ASSETS = {
@@ -148,10 +153,28 @@ def posted(handler: Callable[[Request, Form], Response]) -> Callable[[Request], 
             body += piece
             if len(body) > LONGEST_FORM:
                 raise HTTPException(413)
-        fields = dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=200))
-        return await run_in_threadpool(handler, request, fields)
+        return await run_in_threadpool(handler, request, _fields(body))
 
     return endpoint
+
+
+def _fields(body: bytes) -> Form:
+    """Return the fields of a form; refuse what no command can hold."""
+    try:
+        pairs = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError:
+        raise HTTPException(413) from None
+    for name, text in pairs:
+        if len(text) > LONGEST_FIELD or "Cc" in map(unicodedata.category, text):
+            raise BadInputError(
+                f"{_words(name[:40])} must be one line of up to {LONGEST_FIELD:,} characters that can be seen: go back and change it"
+            )
+    return dict(pairs)
+
+
+def whole_number(text: str) -> int | None:
+    """Return a text as the whole number that it is; None if it is none, or a very large one."""
+    return int(text) if text.isdecimal() and len(text) <= MOST_DIGITS else None
 
 
 def error_by_field(error: BadInputError, names: Iterable[str]) -> dict[str, str]:

@@ -59,6 +59,9 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
 def make_project(folder: Folder, source: str, *, name: str, origin: str = "path") -> Project:
     """Make a project of an input."""
     identity = folder.take_name("projects", slug_of(name.partition(".")[0]))
+    name = "".join(
+        one if one.isprintable() else "\ufffd" for one in name
+    )  # a mark of direction would turn the page around
     project = Project(id=identity, name=name, created=time.time(), source=source, origin=origin)
     write_struct(_file(folder, identity), project)
     return project
@@ -67,9 +70,7 @@ def make_project(folder: Folder, source: str, *, name: str, origin: str = "path"
 def read_project(folder: Folder, identity: str) -> Project | None:
     """Return a project; None if there is none."""
     place = folder.named("projects", identity)
-    project = None if place is None else read_struct(place / FILE, Project)
-    moves = moves_file(folder, identity)
-    return project and msgspec.structs.replace(project, moves=str(moves) if moves.is_file() else "")
+    return None if place is None else _project_in(place)
 
 
 def moves_file(folder: Folder, identity: str) -> Path:
@@ -79,8 +80,16 @@ def moves_file(folder: Folder, identity: str) -> Path:
 
 def all_projects(folder: Folder) -> list[Project]:
     """Return all projects, the newest first."""
-    found = [read_struct(place / FILE, Project) for place in folder.projects.iterdir()]
+    found = [_project_in(place) for place in folder.projects.iterdir()]
     return sorted((one for one in found if one is not None), key=lambda one: -one.created)
+
+
+def _project_in(place: Path) -> Project | None:
+    """Return the project in a directory; one that names another was put there by others, and is none."""
+    project, moves = read_struct(place / FILE, Project), place / MOVES
+    if project is None or project.id != place.name:
+        return None
+    return msgspec.structs.replace(project, moves=str(moves) if moves.is_file() else "")
 
 
 def change_project(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 from starlette.exceptions import HTTPException
 
 from incrowd.core.neighbours import holds_release
@@ -22,7 +22,6 @@ __all__ = [
     "made_with",
     "new_places",
     "own_release",
-    "page_file",
     "places_of",
     "read_release",
     "trial_places",
@@ -30,8 +29,27 @@ __all__ = [
 ]
 
 PAGES = {"report": "The release's page", "certificate": "Certificate", "dictionary": "Dictionary"}
+BESIDE = {
+    ".certificate.html": "What is promised and was checked, to print.",
+    ".dictionary.html": "What every column, parameter and number means.",
+}
 CHUNK = 1 << 16
-LONGEST_MANIFEST = 1 << 20
+
+
+class _Claim(msgspec.Struct):
+    """What every promise says."""
+
+    kind: str
+    in_words: str
+
+
+class _Manifest(msgspec.Struct):
+    """What pages take for granted of a manifest."""
+
+    format: str
+    method: str
+    claim: _Claim
+    parameters: dict[str, Any]
 
 
 class Release(NamedTuple):
@@ -49,25 +67,35 @@ class Release(NamedTuple):
         return self.job.project if self.job else None
 
     @property
-    def files(self) -> list[tuple[str, int]]:
-        """What is to be published, by its name in the archive, and sizes: its files, and the pages beside it."""
-        return [(name, path.stat().st_size) for name, path in self.parts.items()]
+    def files(self) -> list[tuple[str, int, str]]:
+        """What is to be published: names in the archive, sizes, and what each is, where that is known."""
+        from incrowd.release.files.dictionary import FILES
+
+        return [
+            (name, path.stat().st_size, FILES.get(path.name) or BESIDE.get(name.removeprefix(self.name), ""))
+            for name, path in self.parts.items()
+        ]
 
     @property
     def parts(self) -> dict[str, Path]:
-        """The files that are published, by their names in the archive."""
-        own = {f"{self.name}/{path.relative_to(self.path)}": path for path in sorted(self.path.rglob("*"))}
+        """The files that are published, by their names in the archive: those that a release has, and no links, which could lead anywhere."""
+        from incrowd.release.files.names import RELEASE_FILES
+
+        own = {path.relative_to(self.path): path for path in sorted(self.path.rglob("*"))}
+        found = {f"{self.name}/{name}": path for name, path in own.items() if name.parts[0] in RELEASE_FILES}
         beside = [page_file(self.path, kind) for kind, _ in self.pages if kind != "report"]
-        return {
-            name: path
-            for name, path in (own | {path.name: path for path in beside}).items()
-            if path.is_file()
-        }
+        found |= {path.name: path for path in beside}
+        return {name: path for name, path in found.items() if _is_own_file(path, self.path.parent)}
 
     @property
     def pages(self) -> list[tuple[str, str]]:
         """The pages that there are, with their titles."""
-        return [(kind, title) for kind, title in PAGES.items() if page_file(self.path, kind).is_file()]
+        return [(kind, title) for kind, title in PAGES.items() if self.page(kind) is not None]
+
+    def page(self, kind: str) -> Path | None:
+        """Return the file of one of its pages; None if there is none, or a link in its place."""
+        file = page_file(self.path, kind) if kind in PAGES else None
+        return file if file is not None and _is_own_file(file, self.path.parent) else None
 
 
 def all_releases(folder: Folder) -> list[Release]:
@@ -78,8 +106,8 @@ def all_releases(folder: Folder) -> list[Release]:
 
 
 def read_release(folder: Folder, name: str) -> Release | None:
-    """Return a release by its name; None if there is none."""
-    place = folder.named("releases", name)
+    """Return a release by its name; None if there is none. One that was copied here may be called as it likes."""
+    place = next((place for place in folder.releases.iterdir() if place.name == name), None)
     job = next((job for job in all_jobs(folder) if job.kind == "release" and job.release == name), None)
     return None if place is None else _read(place, job)
 
@@ -101,16 +129,34 @@ def made_with(data: str, release: Release) -> list[tuple[str, str]]:
 
 
 def _read(place: Path, job: Job | None) -> Release | None:
-    if place.name.startswith(".") or not holds_release(place):
+    if (
+        place.name.startswith(".")
+        or not place.name.isprintable()
+        or place.is_symlink()
+        or not holds_release(place)
+    ):
         return None
     file = place / "manifest.json"
-    manifest = json.loads(file.read_text(encoding="utf-8"))
-    return Release(place.name, place, manifest, file.stat().st_mtime, job)
+    try:
+        text, written = file.read_bytes(), file.stat().st_mtime
+        msgspec.json.decode(text, type=_Manifest)
+        return Release(place.name, place, msgspec.json.decode(text), written, job)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # it was changed meanwhile
+        return None
+
+
+def _is_own_file(path: Path, above: Path) -> bool:
+    """Tell whether a path is a plain file, and none of the directories down to it is a link."""
+    links = any(place.is_symlink() for place in (path, *path.parents) if above in place.parents)
+    return path.is_file() and not links
 
 
 def new_places(folder: Folder, wanted: str) -> Places:
     """Return where a new release goes; its private directory is made, so that no other takes the name."""
-    return places_of(folder, folder.take_name("private", wanted))
+    while True:
+        places = places_of(folder, folder.take_name("private", wanted))
+        if not places.out.exists():
+            return places
 
 
 def places_of(folder: Folder, name: str) -> Places:

@@ -22,6 +22,8 @@ __all__ = ["Runner"]
 
 PATIENCE = 5.0
 """Seconds that a job has to end by itself once it is cancelled."""
+RETRY = 2.0
+"""Seconds until a state is written again where the disk is full."""
 
 
 class Runner:
@@ -83,42 +85,78 @@ class Runner:
 
     def _loop(self) -> None:
         while not self._stopping:
-            job = next(
-                (job for job in all_jobs(self._folder) if state_of(self._folder, job.id).status == "queued"),
-                None,
-            )
-            if job is None:
-                self._wake.wait()
-                self._wake.clear()
+            try:
+                job = self._next()
+                if job is not None:
+                    self._run(job)
+            except (OSError, IncrowdError):  # a full disk: what waits goes on once there is space
+                self._pause(RETRY)
             else:
-                self._run(job)
+                if job is None:
+                    self._pause(None)
+
+    def _next(self) -> Job | None:
+        """Return the oldest job that waits."""
+        waiting = (job for job in all_jobs(self._folder) if state_of(self._folder, job.id).status == "queued")
+        return next(waiting, None)
+
+    def _pause(self, seconds: float | None) -> None:
+        self._wake.wait(seconds)
+        self._wake.clear()
 
     def _run(self, job: Job) -> None:
-        place = self._folder.jobs / job.id
         with self._lock:
             if self._stopping or state_of(self._folder, job.id).status != "queued":
                 return
-            with _private(place / "result.json") as result, _private(place / "log.txt") as log:
-                process = subprocess.Popen(  # noqa: S603 - our own program
-                    [*self._program, *job.arguments, "--json"],
-                    stdin=subprocess.DEVNULL,
-                    stdout=result,
-                    stderr=log,
-                    env={
-                        **os.environ,
-                        "INCROWD_PROGRESS": str(place / "progress.jsonl"),
-                        "INCROWD_PARENT": str(os.getpid()),
-                    },
-                    start_new_session=True,
-                )
+            try:
+                process = self._begun(job)
+            except (OSError, ValueError) as error:
+                self._refuse(job, error)
+                return
             self._running = (job.id, process)
-            write_state(
-                self._folder, job.id, State(status="running", started=time.time(), process=process.pid)
-            )
+            state = State(status="running", started=time.time(), process=process.pid)
+            with suppress(OSError, IncrowdError):  # it runs all the same
+                write_state(self._folder, job.id, state)
         code = process.wait()
         with self._lock:
             self._running = None
-            self._end(job, self._status(job, code), code)
+        while not self._ended(job, code) and not self._stopping:
+            self._pause(RETRY)
+
+    def _begun(self, job: Job) -> subprocess.Popen[bytes]:
+        """Start the process of a job."""
+        place = self._folder.jobs / job.id
+        with _private(place / "result.json") as result, _private(place / "log.txt") as log:
+            return subprocess.Popen(  # noqa: S603 - our own program
+                [*self._program, *job.arguments, "--json"],
+                stdin=subprocess.DEVNULL,
+                stdout=result,
+                stderr=log,
+                env={
+                    **os.environ,
+                    "INCROWD_PROGRESS": str(place / "progress.jsonl"),
+                    "INCROWD_PARENT": str(os.getpid()),
+                },
+                start_new_session=True,
+            )
+
+    def _refuse(self, job: Job, error: OSError | ValueError) -> None:
+        """Note that a job cannot be started, so that others have their turn."""
+        reason = (
+            error.strerror if isinstance(error, OSError) else None
+        ) or "a character that no command holds"
+        with suppress(OSError), _private(self._folder.jobs / job.id / "log.txt") as log:
+            log.write(f"it could not be started ({reason}): change what was chosen, or free space\n".encode())
+        self._end(job, "failed", None)
+
+    def _ended(self, job: Job, code: int) -> bool:
+        """Note how a job ended; False where that cannot be written now."""
+        with self._lock:
+            try:
+                self._end(job, self._status(job, code), code)
+            except (OSError, IncrowdError):
+                return False
+            return True
 
     def _status(self, job: Job, code: int) -> str:
         if code == 0:
@@ -132,6 +170,8 @@ class Runner:
         before = state_of(self._folder, job.id)
         if status in ("cancelled", "interrupted") or (code is not None and code < 0):
             _clean(job)
+            if before.started is not None and _is_written(job):
+                status = "done"  # everything had its final name before the job was stopped
         write_state(
             self._folder,
             job.id,
@@ -160,6 +200,11 @@ def _clean(job: Job) -> None:
     for path in job.writes:
         with suppress(IncrowdError, OSError), working_beside(Path(path)):
             pass
+
+
+def _is_written(job: Job) -> bool:
+    """Tell whether what a job writes has its final name: the main one gets it last."""
+    return bool(job.writes) and os.path.lexists(job.writes[0])
 
 
 def _private(path: Path) -> BinaryIO:

@@ -7,13 +7,17 @@ import importlib
 import os
 import socket
 import threading
+import time
 import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from html import escape
+from pathlib import Path
 from typing import NamedTuple
 
 import uvicorn
 
+from incrowd.core.atomic import atomic_write, private_file
 from incrowd.errors import BadInputError
 from incrowd.studio.app import make_app
 from incrowd.studio.door import Door
@@ -27,6 +31,8 @@ __all__ = ["Opened", "run_studio"]
 HOST = "127.0.0.1"
 GRACE = 1
 WARM_UP_AFTER = 0.5
+START_SECONDS = 10.0
+LOOK_SECONDS = 0.05
 HEAVY = "incrowd.jobs.plan"
 
 
@@ -52,20 +58,30 @@ def run_studio(folder: Folder, port: int, say: Callable[[Opened], None], *, brow
     browser
         Whether to open it in the owner's browser.
     """
-    door, address = Door(folder), folder.door / "address"
+    door, address, page = Door(folder), folder.door / "address", folder.door / "open.html"
+
+    def announce(host: str, *, running: bool) -> None:
+        opened = Opened(f"http://{host}{ENTRANCE}?token={door.new_token()}", str(folder.path), running)
+        say(opened)
+        if browser:
+            webbrowser.open(_page_to(opened.address, page))
+
     with _only_one(folder) as alone:
         if not alone:
-            host = address.read_text(encoding="ascii").strip()
-            _announce(Opened(_entrance(host, door), str(folder.path), running=True), say, browser=browser)
+            announce(_host_in(address), running=True)
             return
+        for stale in (address, page):
+            stale.unlink(missing_ok=True)
         with _listening(port) as listener:
             host = f"{HOST}:{listener.getsockname()[1]}"
-            address.write_text(host, encoding="ascii")
-            opened = Opened(_entrance(host, door), str(folder.path), running=False)
+            _write_privately(address, host)
             runner = Runner(folder)
             server = _Server(make_app(Studio(folder, runner), door, host), runner)
-            server.started_then(lambda: _announce(opened, say, browser=browser))
-            server.serve(listener)
+            server.started_then(lambda: announce(host, running=False))
+            try:
+                server.serve(listener)
+            finally:
+                page.unlink(missing_ok=True)
 
 
 class _Server:
@@ -111,14 +127,30 @@ class _Server:
             self._runner.stop()
 
 
-def _announce(opened: Opened, say: Callable[[Opened], None], *, browser: bool) -> None:
-    say(opened)
-    if browser:
-        webbrowser.open(opened.address)
+def _page_to(address: str, page: Path) -> str:
+    """Write a page that leads to an address, and return where it is: a browser's command line can be read by every user of the machine."""
+    _write_privately(
+        page,
+        '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
+        f'<meta http-equiv="refresh" content="0;url={escape(address)}"><title>incrowd studio</title>',
+    )
+    return page.as_uri()
 
 
-def _entrance(host: str, door: Door) -> str:
-    return f"http://{host}{ENTRANCE}?token={door.new_token()}"
+def _write_privately(path: Path, text: str) -> None:
+    with atomic_write(path, replaces=lambda _: True) as draft:
+        private_file(draft).write_text(text, encoding="utf-8")
+
+
+def _host_in(address: Path) -> str:
+    """Return where the studio that runs listens; one that has just been started says so in a moment."""
+    end = time.monotonic() + START_SECONDS
+    while True:
+        with suppress(OSError):
+            return address.read_text(encoding="ascii")
+        if time.monotonic() > end:
+            raise BadInputError("FOLDER: its studio is being started or stopped: try again in a moment")
+        time.sleep(LOOK_SECONDS)
 
 
 @contextmanager

@@ -14,18 +14,30 @@ from incrowd.studio.shown import size_in_words
 
 __all__ = ["receive"]
 
+LONGEST_NAME = 120
+
 
 async def receive(request: Request, folder: Folder, largest: int) -> Path:
     """Write the body of a request to a file in a directory of its own; one that is too large, or does not come whole, leaves nothing."""
-    name = re.sub(r"[^\w. -]", "_", Path(request.query_params.get("name", "")).name).strip(" .") or "data"
+    name = _safe_name(request.query_params.get("name", ""))
     room = folder.inputs / folder.take_name("inputs", slug_of(name.partition(".")[0]))
     try:
         await _write(request, room / name, largest)
-    except BaseException:  # a tab that was closed and a full disk, too
+    except BaseException as error:  # a tab that was closed, too
         (room / name).unlink(missing_ok=True)
         room.rmdir()
+        if isinstance(error, OSError):
+            raise BadInputError(
+                f"it cannot be copied ({error.strerror}): free space, or give its path"
+            ) from None
         raise
     return room / name
+
+
+def _safe_name(given: str) -> str:
+    """Return a name as a file system takes it, with its end, which says how the file is written."""
+    name = re.sub(r"[^\w. -]", "_", Path(given).name).strip(" .") or "data"
+    return os.fsencode(name)[-LONGEST_NAME:].decode(errors="ignore").strip(" .")
 
 
 async def _write(request: Request, path: Path, largest: int) -> None:

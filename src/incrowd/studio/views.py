@@ -77,9 +77,12 @@ def cancel(request: Request, form: Form) -> Response:
 
 
 def again(request: Request, form: Form) -> Response:
-    """Run a job again that did not end well, as it was."""
+    """Run a job again that did not end well, as it was, unless that was done already."""
     studio, job = studio_of(request), _job(request)
-    if state_of(studio.folder, job.id).status in ENDED:
+    newest = next(
+        one for one in jobs_of(studio.folder, job.project, job.kind) if one.arguments == job.arguments
+    )
+    if newest.id == job.id and state_of(studio.folder, job.id).status in ENDED[1:]:
         add_job(
             studio.folder,
             job.project,

@@ -11,7 +11,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from incrowd.errors import IncrowdError
-from incrowd.studio.pages import page, project_of, studio_of
+from incrowd.studio.pages import page, project_of, studio_of, whole_number
 from incrowd.studio.published import TOO_LARGE, fate_of, file_of, search
 from incrowd.studio.releases import Release, made_with, own_release, places_of
 from incrowd.studio.screen import Screen
@@ -28,8 +28,8 @@ def show(request: Request) -> Response:
     release, releases = own_release(folder, project.id, asked.get("release"))
     shown: dict[str, Any] = {"release": release, "found": None, "report": False}
     if release is not None:
-        number = asked.get("page", "1")
-        shown |= _found(release, asked.get("with", "").strip(), int(number) if number.isdecimal() else 1)
+        number = whole_number(asked.get("page", "1")) or 1
+        shown |= _found(release, asked.get("with", "").strip(), number)
         shown["chosen"] = made_with(project.name, release)
         shown["report"] = places_of(folder, release.name).report.is_file()
     return page(request, "before-after.html", project=project, screen=SCREEN, releases=releases, **shown)

@@ -92,10 +92,14 @@ def preview(request: Request, form: Form) -> Response:
 
 def save(request: Request, form: Form) -> Response:
     """Save the choices, if a job would take them."""
+    from incrowd.core.memory import parse_memory
+
     studio, project = studio_of(request), project_of(request)
     values = _values(form)
     try:
         check_choices(replace(project, choices=values), trial_places(studio.folder))
+        if "memory" in values:
+            parse_memory(values["memory"])
     except BadInputError as error:
         return _page(request, project, values, error_by_field(error, FIELDS))
     change_project(studio.folder, project, choices=values)

@@ -23,6 +23,7 @@ from incrowd.studio.views import current_look
 __all__ = ["SCREEN"]
 
 FIELDS = [dial.name for dial in (*COLUMNS, *FORM)]
+ROLES = {dial.name: dial.label for dial in COLUMNS}
 
 
 def show(request: Request) -> Response:
@@ -43,7 +44,8 @@ def _page(request: Request, project: Project, errors: dict[str, str] | None = No
         errors=errors or found,
         columns=COLUMNS,
         form=FORM,
-        rows=[] if recognised is None else first_rows_of(project),
+        roles=ROLES,
+        rows=first_rows_of(project),
         revealed=False,
         look=current_look(folder, project),
         size=size_of(project),
@@ -63,7 +65,11 @@ def rows(request: Request) -> Response:
     project = project_of(request)
     revealed = request.query_params.get("show") == "yes"
     return fragment(
-        "_rows.html", project=project, rows=first_rows_of(project, revealed=revealed), revealed=revealed
+        "_rows.html",
+        project=project,
+        rows=first_rows_of(project, revealed=revealed),
+        revealed=revealed,
+        roles=ROLES,
     )
 
 

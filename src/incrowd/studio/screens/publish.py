@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from incrowd.errors import BadInputError
 from incrowd.report.use import purposes
 from incrowd.studio.commands import audit_command, shell_line
 from incrowd.studio.folder import Folder
-from incrowd.studio.jobs import add_job, jobs_of, result_of
+from incrowd.studio.jobs import add_job, all_jobs, jobs_of, result_of
 from incrowd.studio.pages import Form, fragment, page, posted, project_of, see, studio_of
-from incrowd.studio.projects import Project
+from incrowd.studio.projects import Project, all_projects
 from incrowd.studio.releases import (
-    PAGES,
     Release,
     all_releases,
     made_with,
     own_release,
-    page_file,
     places_of,
     read_release,
     zipped,
@@ -69,8 +70,10 @@ def _shown(folder: Folder, project: Project, release: Release) -> dict[str, Any]
 
 
 def _siblings(folder: Folder, project: Project) -> list[str]:
-    """Return the releases of the same people, those that came later too."""
-    return [one.name for one in all_releases(folder) if one.project == project.id]
+    """Return the releases of the same input, of whichever project, those that came later too."""
+    source = Path(project.source).resolve()
+    same = {one.id for one in all_projects(folder) if Path(one.source).resolve() == source}
+    return [one.name for one in all_releases(folder) if one.project in same]
 
 
 def _audit(folder: Folder, project: Project, release: Release) -> dict[str, Any]:
@@ -78,9 +81,17 @@ def _audit(folder: Folder, project: Project, release: Release) -> dict[str, Any]
     return {
         "release": release,
         "audit": None if job is None else view_of(folder, job),
+        "fails": _fails(folder, release),
         "audit_line": shell_line(audit_command(project, places_of(folder, release.name))),
         "project": project,
     }
+
+
+def _fails(folder: Folder, release: Release) -> bool:
+    """Tell whether the last recount of a release found that it does not hold: its files were changed."""
+    audits = (job for job in reversed(all_jobs(folder)) if (job.kind, job.release) == ("audit", release.name))
+    results = (result_of(folder, job.id) for job in audits)
+    return next((bool(found.get("problems")) for found in results if "holds" in found), False)
 
 
 def audited(request: Request) -> Response:
@@ -101,20 +112,20 @@ def audit(request: Request, form: Form) -> Response:  # noqa: ARG001 - it has no
 def document(request: Request) -> Response:
     """Show a release's page, its certificate or its dictionary."""
     kind = request.path_params["kind"]
-    release = _release(request)
-    if kind not in PAGES or not page_file(release.path, kind).is_file():
+    file = _release(request).page(kind)
+    if file is None:
         raise HTTPException(404)
-    return FileResponse(
-        page_file(release.path, kind),
-        media_type="text/html",
-        headers={"Content-Security-Policy": PAGE_POLICY},
-    )
+    return FileResponse(file, media_type="text/html", headers={"Content-Security-Policy": PAGE_POLICY})
 
 
 def archive(request: Request) -> Response:
-    """Send a release as an archive."""
+    """Send a release as an archive, unless it is known not to hold."""
     release = _release(request)
-    headers = {"Content-Disposition": f'attachment; filename="{release.name}.zip"'}
+    if _fails(studio_of(request).folder, release):
+        raise BadInputError(
+            f"{release.name} does not hold what it promises: make it again, or recount it once it is whole"
+        )
+    headers = {"Content-Disposition": f"attachment; filename*=utf-8''{quote(release.name)}.zip"}
     return StreamingResponse(zipped(release), media_type="application/zip", headers=headers)
 
 

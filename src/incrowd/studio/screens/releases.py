@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,6 +14,7 @@ from incrowd.studio.screen import Screen
 
 __all__ = ["SCREEN"]
 
+UNIT = "What the data were cut into before anything was made of them; session:1800 ends with a pause of 1,800 seconds."
 COMPARED = ("parameters", "counts", "use", "losses")
 TITLES = {
     "parameters": "How it was made",
@@ -41,8 +42,18 @@ def show(request: Request) -> Response:
     )
 
 
-def _compared(first: Release, second: Release) -> list[tuple[str, list[tuple[str, str, str, bool]]]]:
-    """Return tables of what two manifests say: name, first, second, and whether they differ."""
+class Row(NamedTuple):
+    """What two manifests say of one thing: its name and meaning ("" where that is not known), what each says, and whether they differ."""
+
+    name: str
+    meaning: str
+    first: str
+    second: str
+    differs: bool
+
+
+def _compared(first: Release, second: Release) -> list[tuple[str, list[Row]]]:
+    """Return tables of what two manifests say."""
     head = [
         _row("method", first.manifest["method"], second.manifest["method"]),
         _row("promise", first.manifest["claim"]["kind"], second.manifest["claim"]["kind"]),
@@ -50,14 +61,18 @@ def _compared(first: Release, second: Release) -> list[tuple[str, list[tuple[str
     tables = [("What it is", head)]
     for part in COMPARED:
         one, two = (release.manifest.get(part) or {} for release in (first, second))
-        rows = [_row(name.replace("_", " "), one.get(name), two.get(name)) for name in {**one, **two}]
+        rows = [_row(name, one.get(name), two.get(name)) for name in {**one, **two}]
         if rows:
             tables.append((TITLES[part], rows))
     return tables
 
 
-def _row(name: str, first: Any, second: Any) -> tuple[str, str, str, bool]:
-    return name, _text(first), _text(second), first != second
+def _row(name: str, first: Any, second: Any) -> Row:
+    from incrowd.release.files.dictionary import CLAIM, NUMBERS, PARAMETERS
+
+    meanings = {**CLAIM, **NUMBERS, **PARAMETERS}
+    meaning = meanings.get(name, "") if name != "unit" else UNIT
+    return Row(name.replace("_", " "), meaning, _text(first), _text(second), first != second)
 
 
 def _text(value: Any) -> str:

@@ -11,7 +11,7 @@ from starlette.routing import Route
 from incrowd.errors import BadInputError
 from incrowd.studio.commands import anonymize_command, check_choices, python_lines
 from incrowd.studio.folder import Folder, slug_of
-from incrowd.studio.jobs import add_job, jobs_of
+from incrowd.studio.jobs import Job, add_job, jobs_of
 from incrowd.studio.moved import keep_moves
 from incrowd.studio.pages import Form, fragment, page, posted, project_of, see, studio_of
 from incrowd.studio.projects import Project
@@ -48,8 +48,19 @@ def runs(request: Request) -> Response:
 
 
 def _runs(folder: Folder, project: Project) -> dict[str, Any]:
-    views = [view_of(folder, job) for job in jobs_of(folder, project.id, "release")[:SHOWN]]
-    return {"project": project, "runs": views, "busy": any(not view.ended for view in views)}
+    """Return the newest run of each release: one that was run again is shown once."""
+    newest: dict[str | None, Job] = {}
+    for job in jobs_of(folder, project.id, "release"):
+        newest.setdefault(job.release, job)
+    views = [view_of(folder, job) for job in list(newest.values())[:SHOWN]]
+    kept = {place.name for place in folder.releases.iterdir()}
+    return {
+        "project": project,
+        "runs": views,
+        "busy": any(not view.ended for view in views),
+        "kept": kept,
+        "made": next((release for release in newest if release in kept), None),
+    }
 
 
 def start(request: Request, form: Form) -> Response:  # noqa: ARG001 - it has no fields

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from incrowd.errors import BadInputError, IncrowdError
 from incrowd.studio.folder import Folder
-from incrowd.studio.jobs import jobs_of, state_of
+from incrowd.studio.jobs import Job, all_jobs, state_of
 from incrowd.studio.pages import Form, page, posted, see, studio_of
 from incrowd.studio.projects import Project, all_projects, make_project
 from incrowd.studio.uploads import receive
@@ -31,7 +31,8 @@ def show(request: Request) -> Response:
 
 def _page(request: Request, path: str = "", error: str = "") -> Response:
     folder = studio_of(request).folder
-    projects = [(project, _where(folder, project)) for project in all_projects(folder)]
+    runs = {job.project: job for job in all_jobs(folder) if job.kind == "release"}
+    projects = [(project, _where(folder, project, runs.get(project.id))) for project in all_projects(folder)]
     return page(
         request,
         "start.html",
@@ -43,12 +44,11 @@ def _page(request: Request, path: str = "", error: str = "") -> Response:
     )
 
 
-def _where(folder: Folder, project: Project) -> str:
+def _where(folder: Folder, project: Project, run: Job | None) -> str:
     """Return how far a project has come, in words."""
-    jobs = jobs_of(folder, project.id, "release")
-    if not jobs:
+    if run is None:
         return "choices saved, not run yet" if project.decided else "not run yet"
-    last = state_of(folder, jobs[0].id).status
+    last = state_of(folder, run.id).status
     return {"done": "released", "failed": "the last run failed"}.get(last, f"the last run is {last}")
 
 
@@ -71,7 +71,17 @@ def _checked(given: str) -> tuple[str, str]:
     if "://" in given:
         find_parts(given)  # says how to get it
     source = os.path.abspath(os.path.expanduser(given))  # noqa: PTH100, PTH111 - a pattern is no path
-    return source, name_of(source, find_parts(source))
+    try:
+        parts = find_parts(source)
+    except OSError as error:
+        raise BadInputError(
+            f"the path cannot be opened ({error.strerror}): check how it is written"
+        ) from None
+    if odd := next((part.path for part in parts if not part.path.is_file()), None):
+        raise BadInputError(f"{odd} is no file: give the path of a file, a folder or a pattern")
+    if not any(part.path.stat().st_size for part in parts):
+        raise BadInputError(f"{source} is empty: give a file with at least one line")
+    return source, name_of(source, parts)
 
 
 def sample(request: Request, form: Form) -> Response:  # noqa: ARG001 - it has no fields

@@ -54,6 +54,14 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => { button.textContent = "Copy"; }, 1500);
 });
 
+// What was typed and not saved is not left behind without a question.
+document.addEventListener("input", (event) => {
+  const form = event.target.closest?.("[data-unsaved]");
+  if (form) form.dataset.unsaved = "yes";
+});
+document.addEventListener("submit", (event) => { if (event.target.dataset.unsaved) event.target.dataset.unsaved = "no"; });
+addEventListener("beforeunload", (event) => { if (document.querySelector("[data-unsaved=yes]")) event.preventDefault(); });
+
 // A form is sent once.
 document.addEventListener("submit", (event) => {
   if (event.target.method !== "post") return;
