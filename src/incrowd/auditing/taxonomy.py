@@ -25,7 +25,7 @@ from incrowd.taxonomy.kinds import ALL_KINDS
 from incrowd.taxonomy.ladders import ROOT, count_misspelled, way_up, way_up_from_class
 from incrowd.taxonomy.matching import locate
 from incrowd.taxonomy.sources.wordnet import wordnet_tree
-from incrowd.taxonomy.tree import Taxonomy
+from incrowd.taxonomy.tree import Taxonomy, positions
 from incrowd.taxonomy.words import named_tree, published_as
 
 __all__ = ["PublishedTree", "check_taxonomy", "hidden_in", "write_taxonomy"]
@@ -236,14 +236,15 @@ def _count_private(tree: PublishedTree) -> int:
 
 def _is_part_of(static: Taxonomy, tree: PublishedTree, texts: Texts) -> bool:
     """Tell whether every label is where a tree has it that does not depend on the data."""
-    place = {label: node for node, label in enumerate(static.labels.to_pylist())}
-    leaves = (static.last_leaf - static.first_leaf).tolist()
+    classes = [text for text, exact in tree.parent if not exact]
+    place = dict(zip(classes, positions(pa.array(classes, pa.string()), static.labels).tolist(), strict=True))
+    leaves = static.last_leaf - static.first_leaf
     words = [text for text, exact in tree.parent if exact and kind_of(text) is None]
     home = dict(zip(words, locate(static, pa.array(words, pa.string())).node.tolist(), strict=True))
     for (text, exact), above in tree.parent.items():
         if kind_of(text) is not None:
             continue
-        node = home[text] if exact else place.get(text, -1)
+        node = home[text] if exact else place[text]
         parent = static.labels[int(static.parent[node])].as_py() if node > 0 else None
         if exact:
             # A word is its concept's own leaf, or lies below its concept; a query lies below anything that it may mean.
