@@ -6,10 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
-from cli.helpers import call, command, only_line, start, visible
+from cli.helpers import call, only_line, start, visible
 
 # Each script says on stderr when it is where the test wants it, and waits there.
 WHILE_WRITING = """
@@ -57,6 +58,19 @@ def scratch(tmp_path_factory):
 
 
 @pytest.fixture
+def call_there(scratch, monkeypatch):
+    """Return a function that runs the program here, with its temporary files in the same place."""
+
+    def run(*arguments):
+        with monkeypatch.context() as patch:
+            patch.setenv("TMPDIR", str(scratch))
+            patch.setattr(tempfile, "tempdir", str(scratch))
+            return call(*arguments)
+
+    return run
+
+
+@pytest.fixture
 def begun(scratch):
     """Return a function that starts a script and waits until it says that it is there; no process outlives its test."""
     processes = []
@@ -100,7 +114,7 @@ def test_what_is_being_written_is_for_its_owner_alone(log, tmp_path, begun):
 
 @pytest.mark.parametrize("script", [WHILE_WRITING, WHILE_READING], ids=["writing", "reading"])
 def test_kill_leaves_nothing_private_that_the_next_run_would_not_remove(
-    log, tmp_path, begun, scratch, script
+    log, tmp_path, begun, scratch, call_there, *, script
 ):
     job = (
         "anonymize",
@@ -118,28 +132,22 @@ def test_kill_leaves_nothing_private_that_the_next_run_would_not_remove(
     process.communicate()
     assert visible(tmp_path) - {"log.tsv"} or script == WHILE_READING
     assert visible(scratch) or script == WHILE_WRITING
-    assert command(*job, env={**os.environ, "TMPDIR": str(scratch)}).code == 0
+    assert call_there(*job).code == 0
     assert visible(tmp_path) == {"log.tsv", "release", "map"}
     assert visible(scratch) == set()
 
 
-def test_the_temporary_files_of_a_run_that_still_goes_on_are_left_alone(log, tmp_path, begun, scratch):
+def test_the_temporary_files_of_a_run_that_still_goes_on_are_left_alone(
+    log, tmp_path, begun, scratch, call_there
+):
     process = begun(
         WHILE_READING, "anonymize", "--method=flock", log, "--out", tmp_path / "release", "--k", 3
     )
     try:
+        process.send_signal(signal.SIGSTOP)  # it would read again and again, which takes a whole core
         before = visible(scratch)
-        ran = command(
-            "anonymize",
-            "--method=flock",
-            log,
-            "--out",
-            tmp_path / "other",
-            "--k",
-            3,
-            env={**os.environ, "TMPDIR": str(scratch)},
-        )
-        assert ran.code == 0
+        other = tmp_path / "other"
+        assert call_there("anonymize", "--method=flock", log, "--out", other, "--k", 3).code == 0
         assert visible(scratch) == before != set()
     finally:
         process.kill()

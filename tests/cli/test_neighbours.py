@@ -78,12 +78,6 @@ def test_compare_warns_too(baskets, folder):
     assert "beside" not in shown.out
 
 
-def test_a_demo_does_not_warn(folder):
-    put_manifest(folder / "old")
-    ran = call("demo", "--out", folder / "demo", "--json")
-    assert (ran.code, ran.err) == (0, "")
-
-
 def test_other_kinds_of_releases_count_and_other_folders_do_not(tmp_path):
     put_manifest(tmp_path / "noisy", '{"eps": 1, "format": "incrowd-counts/7", "more": [1, {}]}')
     put_manifest(tmp_path / "app", '{"format": "webapp/1"}')

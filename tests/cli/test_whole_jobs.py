@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cli.helpers import call, visible
+from cli.test_neighbours import put_manifest
 
 PHRASES = (
     "ask, jeeves", "bad, credit", "barnes, noble", "bed, bath", "capital, one", "chamber, commerce", "coldwell, banker", "high, school",
@@ -22,9 +23,11 @@ def test_the_demo_shows_the_whole_job_and_can_be_run_again(tmp_path):
     assert "Whole people, each as one record (--goal people), would have kept" in first.out
     assert str(out / "report.html") in first.out
     assert "incrowd anonymize YOUR_LOG" in first.out
-    second = call("demo", "--out", out, "--json").json
-    assert second["claim"]["holds"] is True
-    assert visible(tmp_path) == {"demo"}
+    put_manifest(tmp_path / "old")
+    second = call("demo", "--out", out, "--json")
+    assert (second.code, second.err) == (0, "")  # its people are made up: no release beside it is warned of
+    assert second.json["claim"]["holds"] is True
+    assert visible(tmp_path) == {"demo", "old"}
     assert call("audit", out).code == 0
 
 

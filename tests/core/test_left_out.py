@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
@@ -52,3 +53,15 @@ def test_what_is_left_out_cannot_be_found_until_it_is_let_in(monkeypatch):
     let_in_again()
     assert not any(type(finder).__module__ == leave_out_unused.__module__ for finder in sys.meta_path)
     assert {"pandas", "scipy"} == UNUSED
+
+
+def test_what_a_library_has_not_imported_yet_is_left_out_too(monkeypatch):
+    """Numba imports SciPy for its version before a worker of the gateway can leave it out, and its linear algebra later."""
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    import scipy  # noqa: PLC0415 - it is there already, as in a worker
+
+    monkeypatch.delitem(sys.modules, "scipy.linalg.cython_blas", raising=False)
+    leave_out_unused()
+    with pytest.raises(ModuleNotFoundError, match=r"scipy\.linalg.* is left out of this program"):
+        import_module("scipy.linalg.cython_blas")
+    assert sys.modules["scipy"] is scipy

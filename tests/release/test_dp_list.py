@@ -399,22 +399,22 @@ def test_the_form_is_a_function_of_the_parameters():
 
 def test_compare_puts_it_beside_mosaic_and_korolova_at_several_eps(tmp_path):
     source = log(tmp_path / "log.tsv")
-    options = ("--eps", "4, 1,4", "--k", 5, "--out", tmp_path / "out", "--json")
+    options = ("--eps", "4, 0.02,4", "--k", 5, "--out", tmp_path / "out", "--json")
     ran = call("compare", source, "--methods", "mosaic,dp:d=3,korolova:d=3,dp:eps=2", *options)
     assert ran.code == 0, ran.err
     assert ran.json["items"]["kind"] == "queries"  # what all can list
     runs = {run["label"]: run for run in ran.json["runs"]}
     assert list(runs) == [
         "mosaic",
-        "dp:d=3;eps=1",
+        "dp:d=3;eps=0.02",
         "dp:d=3;eps=4",
-        "korolova:d=3;eps=1",
+        "korolova:d=3;eps=0.02",
         "korolova:d=3;eps=4",
         "dp:eps=2",
     ]
     assert not any(run["error"] for run in runs.values())
     for method in ("dp", "korolova"):
-        small, large = (runs[f"{method}:d=3;eps={eps}"] for eps in (1, 4))
+        small, large = (runs[f"{method}:d=3;eps={eps}"] for eps in (0.02, 4))
         assert small["private"]
         assert small["k"] is None
         assert large["use"]["items_error"] < small["use"]["items_error"]

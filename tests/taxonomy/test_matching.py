@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from incrowd.errors import BadInputError
 from incrowd.taxonomy import attach
 from incrowd.taxonomy.matching import locate
 from incrowd.taxonomy.sources.wordnet import wordnet_tree
+from incrowd.taxonomy.tree import positions
 from strategies import taxonomy_of
 
 FOOD = {"Food": ["Milk", "BREAD", "bread", "Nut"], "Nut": ["Almond"]}
@@ -86,3 +89,16 @@ def test_equals_a_plain_search(labels, items):
     assert found.other_case.tolist() == [
         name is not None and name != item for name, item in zip(names, sorted(items), strict=True)
     ]
+
+
+WORDS = st.sampled_from(["dog", "Dog", "cat", "", "\N{LATIN SMALL LETTER SHARP S}", None])
+
+
+@given(st.lists(WORDS), st.lists(WORDS))
+def test_positions_are_those_of_the_first_equal_text(items, texts):
+    """Whichever are more; what is null is nowhere, and nothing is found in it."""
+    found = positions(pa.array(items, pa.string()), pa.array(texts, pa.string()))
+    assert found.tolist() == [
+        texts.index(item) if item is not None and item in texts else -1 for item in items
+    ]
+    assert found.dtype == np.int32

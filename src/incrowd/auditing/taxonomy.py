@@ -272,12 +272,13 @@ def _count_moved(static: Taxonomy, tree: PublishedTree, texts: Texts) -> int | N
 
 def _are_classes_of(static: Taxonomy, tree: PublishedTree, texts: Texts) -> bool:
     """Tell whether every class is where a tree has it that does not depend on the data, with as many leaves."""
-    place = {label: node for node, label in enumerate(static.labels.to_pylist())}
-    leaves = (static.last_leaf - static.first_leaf).tolist()
+    classes = [text for text, exact in tree.parent if not exact]
+    place = dict(zip(classes, positions(pa.array(classes, pa.string()), static.labels).tolist(), strict=True))
+    leaves = static.last_leaf - static.first_leaf
     for (text, exact), above in tree.parent.items():
         if exact or kind_of(text) is not None:
             continue
-        node = place.get(text, -1)
+        node = place[text]
         is_top = above is None or bool(_MADE.fullmatch(above))
         if node >= 0:
             parent = static.labels[int(static.parent[node])].as_py()

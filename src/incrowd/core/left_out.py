@@ -17,13 +17,13 @@ UNUSED = frozenset({"pandas", "scipy"})
 
 
 class _NotFound(MetaPathFinder):
-    """Finds no library of those that are left out, as if it were not installed."""
+    """Finds nothing of the libraries that are left out, as if they were not installed."""
 
     def find_spec(
         self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None
     ) -> None:
-        """Refuse to look for a library that is left out; leave all others to the next finder."""
-        if fullname in UNUSED:
+        """Refuse to look for a module of a library that is left out; leave all others to the next finder."""
+        if fullname.partition(".")[0] in UNUSED:
             raise ModuleNotFoundError(f"{fullname} is left out of this program", name=fullname)
 
 
@@ -31,7 +31,10 @@ _NOT_FOUND = _NotFound()
 
 
 def leave_out_unused() -> None:
-    """Let imports of pandas and SciPy fail in this process from now on; what is imported stays."""
+    """Let imports of pandas and SciPy fail in this process from now on; modules that are imported stay.
+
+    A gateway's worker calls it after Numba has imported SciPy's first module, to look at its version.
+    """
     if _NOT_FOUND not in sys.meta_path:
         sys.meta_path.insert(0, _NOT_FOUND)
 

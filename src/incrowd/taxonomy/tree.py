@@ -40,8 +40,18 @@ def positions(items: pa.Array, texts: pa.Array, *, any_case: bool = False) -> In
         lowered = pc.utf8_lower(distinct)
         only = pc.if_else(pa.array(are_single(lowered)), lowered, None)
         items = distinct.take(pc.index_in(pc.utf8_lower(items), value_set=only, skip_nulls=True))
-    place = pc.index_in(items, value_set=texts, skip_nulls=True).fill_null(-1)
-    return np.asarray(place.to_numpy(zero_copy_only=False), dtype=np.int32)
+    encoded = items.dictionary_encode()
+    distinct = encoded.dictionary
+    place = np.full(len(distinct) + 1, -1, dtype=np.int32)  # the last is a null's
+    # Arrow indexes its value set at every call, so the shorter array is the value set.
+    if len(distinct) < len(texts):
+        found = pc.index_in(texts, value_set=distinct)
+        # The last assignment to an item wins: that of the first text.
+        place[np.asarray(found.drop_null())[::-1]] = np.flatnonzero(found.is_valid())[::-1]
+    else:
+        place[:-1] = pc.index_in(distinct, value_set=texts).fill_null(-1)
+    places: Ints32 = place[np.asarray(encoded.indices.fill_null(len(distinct)))]
+    return places
 
 
 def are_single(texts: pa.Array) -> Bools:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.types import Bools, Ints32
-from incrowd.taxonomy.tree import Taxonomy, find_by_label
+from incrowd.taxonomy.tree import Taxonomy, find_by_label, positions
 
 __all__ = ["ADJECTIVE", "VERB", "Lexicon", "lexicon", "wordnet_tree"]
 
@@ -105,11 +105,11 @@ class Lexicon:
 
     def lemmas_of(self, words: pa.Array) -> Ints32:
         """Return each word's noun lemma as a position in `lemmas`; -1 where there is none (or the word is null)."""
-        irregular = _positions(words, self.exceptions)
+        irregular = positions(words, self.exceptions)
         stripped = _positions_by_rules(words, NOUN_RULES, self.lemmas)
         stripped[_are_never_inflected_nouns(words)] = -1
         by_form = np.where(irregular >= 0, self.exception_lemma[irregular], stripped)
-        exact = _positions(words, self.lemmas)
+        exact = positions(words, self.lemmas)
         return np.where(exact >= 0, exact, by_form)
 
     def nodes_of(self, words: pa.Array) -> Ints32:
@@ -121,7 +121,7 @@ class Lexicon:
         """Return for each word whether WordNet lists it as verb, adjective or adverb (it may be a noun as well)."""
         verbs, adjectives = (self.others.filter(self.other_kind & kind > 0) for kind in (VERB, ADJECTIVE))
         known: Bools = (
-            (_positions(words, self.others) >= 0)
+            (positions(words, self.others) >= 0)
             | (_positions_by_rules(words, VERB_RULES, verbs) >= 0)
             | (_positions_by_rules(words, ADJECTIVE_RULES, adjectives) >= 0)
         )
@@ -163,21 +163,6 @@ def _labels_with_senses(lemmas: pa.StringArray, senses: pa.UInt8Array) -> pa.Str
     return pc.replace_with_mask(lemmas, ambiguous, numbered)
 
 
-def _positions(words: pa.Array, among: pa.Array) -> Ints32:
-    """Return the position of each word in a list; -1 where it is not there."""
-    encoded = words.dictionary_encode()
-    distinct = encoded.dictionary
-    position = np.full(len(distinct) + 1, -1, dtype=np.int32)  # the last is a null's
-    # Arrow indexes its value set at every call, so the shorter array is the value set.
-    if len(distinct) < len(among):
-        found = pc.index_in(among, value_set=distinct)
-        position[np.asarray(found.drop_null())] = np.flatnonzero(found.is_valid())
-    else:
-        position[:-1] = pc.fill_null(pc.index_in(distinct, value_set=among), -1)
-    place: Ints32 = np.array(pc.fill_null(encoded.indices, len(distinct)))
-    return position[place]
-
-
 def _positions_by_rules(words: pa.Array, rules: Rules, among: pa.Array) -> Ints32:
     """Return the position in a list of the first base form that is there; -1 where none is."""
     rows, bases = [], []
@@ -185,7 +170,7 @@ def _positions_by_rules(words: pa.Array, rules: Rules, among: pa.Array) -> Ints3
         applies = pc.fill_null(pc.ends_with(words, ending), False)  # noqa: FBT003 (a fill value)
         rows.append(np.flatnonzero(applies))
         bases.append(pc.replace_substring_regex(words.filter(applies), f"{ending}$", instead))
-    row, found = np.concatenate(rows), _positions(pa.concat_arrays(bases), among)
+    row, found = np.concatenate(rows), positions(pa.concat_arrays(bases), among)
     position = np.full(len(words), -1, dtype=np.int32)
     position[row[found >= 0]] = found[found >= 0]  # the last assignment to a row wins: the earliest rule's
     return position
