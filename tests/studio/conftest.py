@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from devtools import open_tabs
+from incrowd.studio.folder import Folder
+from incrowd.studio.runner import Runner
 from studio.harness import Tab, running_studio
 
 AOL_HEADER = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
@@ -30,6 +34,27 @@ def tab(studio, new_tab):
     tab.open(studio.entrance)
     tab.until_shown("Your projects")
     return tab
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Folder(tmp_path / "work")
+
+
+@pytest.fixture
+def run(folder):
+    """Return a function that starts a runner of a program; all are stopped in the end."""
+    started = []
+
+    def start(script):
+        runner = Runner(folder, (sys.executable, "-c", script))
+        runner.start()
+        started.append(runner)
+        return runner
+
+    yield start
+    for runner in started:
+        runner.stop()
 
 
 @pytest.fixture(scope="session")

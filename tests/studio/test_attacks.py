@@ -33,7 +33,6 @@ from incrowd.studio.jobs import (
 )
 from incrowd.studio.projects import change_project, make_project, read_project
 from incrowd.studio.releases import all_releases, new_places, read_release, zipped
-from incrowd.studio.runner import Runner
 from studio.harness import running_studio
 
 FORM = {"Content_Type": "application/x-www-form-urlencoded"}
@@ -47,26 +46,6 @@ def studio(tmp_path_factory):
     with running_studio(tmp_path_factory.mktemp("attacked") / "work") as running:
         running.sign_in()
         yield running
-
-
-@pytest.fixture
-def folder(tmp_path):
-    return Folder(tmp_path / "work")
-
-
-@pytest.fixture
-def run(folder):
-    """Return a function that starts a runner of a program; all are stopped in the end."""
-    started = []
-
-    def start(script):
-        started.append(Runner(folder, (sys.executable, "-c", script)))
-        started[-1].start()
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.stop()
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,8 @@ import subprocess
 import sys
 import time
 
-import pytest
-
 from helpers import has_ended, until, visible
-from incrowd.studio.folder import Folder
 from incrowd.studio.jobs import State, add_job, progress_of, result_of, state_of, write_state
-from incrowd.studio.runner import Runner
 
 # Programs in place of the command line: each is given the job's arguments.
 LINGER = "import time, sys; print('{}', flush=True); time.sleep(100)"
@@ -28,27 +24,6 @@ with atomic_write(Path(sys.argv[1])) as draft:
     time.sleep(100)
 """
 SAYS = "import sys; print('{\"said\": \"' + sys.argv[1] + '\"}'); sys.exit(int(sys.argv[2]))"
-
-
-@pytest.fixture
-def folder(tmp_path):
-    return Folder(tmp_path / "work")
-
-
-@pytest.fixture
-def run(folder):
-    """Return a function that starts a runner of a program; all are stopped in the end."""
-    started = []
-
-    def start(script):
-        runner = Runner(folder, (sys.executable, "-c", script))
-        runner.start()
-        started.append(runner)
-        return runner
-
-    yield start
-    for runner in started:
-        runner.stop()
 
 
 def ended(folder, job):

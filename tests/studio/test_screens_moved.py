@@ -44,11 +44,6 @@ def write_log(path):
 
 
 @pytest.fixture
-def folder(tmp_path):
-    return Folder(tmp_path / "work")
-
-
-@pytest.fixture
 def project(folder, tmp_path):
     return make_project(folder, str(write_log(tmp_path / "log.tsv")), name="log")
 

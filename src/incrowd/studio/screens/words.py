@@ -91,7 +91,7 @@ def _looked_up(project: Project, used: str, word: str) -> tuple[dict[str, Any] |
     if used.startswith("balanced"):
         return (
             None,
-            f"{used} is made from the items of the data, in their order: it tells nothing of what words mean",
+            f"{used} is made from the items of the data, in their order: it says nothing of what words mean",
         )
     try:
         return look(_searched(used), word, project.moves), ""
