@@ -32,7 +32,7 @@ def counted(release: ic.TileRelease) -> tuple[Counter[Pair], Counter[Pair]]:
     """Count units, and people, that have both of each two items."""
     data = release.transactions
     words = data.vocabulary.to_pylist()
-    aged = release.tiles.aged
+    aged = release.tiles.used["aged"]
     counts = [True] * len(data) if aged == 1 else (data.activity.days >= aged).tolist()
     units: Counter[Pair] = Counter()
     people: set[tuple[int, Pair]] = set()
