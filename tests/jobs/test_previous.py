@@ -409,12 +409,9 @@ def refused(ran, where: Path, name: str = "x") -> str:
         (("--k", 3, "--method", "clump"), "method clump cannot follow another"),
         (("--k", 3, "--goal", "people", "--unit", "session:30m"), "use --unit user"),
         (("--k", 3, "--goal", "people", "--series", "ledger"), "drop either"),
-        (("--k", 3, "--goal", "people", "--engine", "spark"), "--previous is for the local engine only"),
     ],
 )
 def test_jobs_that_cannot_follow(two, how, line):
-    if "spark" in how:
-        pytest.importorskip("pyspark")
     assert line in refused(follow(two, "log2.csv", "x", how=how), two)
 
 

@@ -55,7 +55,7 @@ METHODS: Mapping[str, Callable[..., DataFrame]] = {"flock": flock_on_spark, "par
 SUMMED = ("dp",)
 """Methods for which the cluster makes sums, to which the driver adds noise."""
 ON_DRIVER = ("mosaic",)
-"""Methods that the driver runs, on units that the cluster has made: each choice depends on the one before, for all units."""
+"""Methods that the driver always runs, on units that the cluster has made."""
 
 
 LOCAL_LISTS = ("clicks", "weeks")
@@ -109,15 +109,11 @@ def run_spark_job(
 def _check(options: Options, sources: Sequence[str]) -> None:
     """Refuse what does not work on a cluster, before anything is read or a ledger is made."""
     name = method_for(options)[0].name
-    on_cluster = name in METHODS  # its releases are never whole in this process
     local = {
         f"method {name}": name not in (*METHODS, *SUMMED, *ON_DRIVER),
         f"of={options.parameters.get('of')}": options.parameters.get("of") in LOCAL_LISTS,
         f"--encoding {options.encoding}": find_encoding(options.encoding or UTF8) != UTF8,
         "--format json": options.format == "json",
-        "--previous": options.previous is not None or options.previous_release is not None,
-        f"--series with method {name}": on_cluster and options.series is not None,
-        f"--private-report with method {name}": on_cluster and options.private_report is not None,
     }
     local |= {f"input {source}": source == "-" or source.lower().endswith(".zip") for source in sources}
     for source in sources:
@@ -164,13 +160,25 @@ def _made_of(job: Job, work: Work, clock: Clock, reading: Reading, shard: int) -
     with rejects_named(job, reading):
         _check_map(job, reading)
         placed = _placed(job, work, clock, reading)
-    if job.method.name in ON_DRIVER:
+    if _on_driver(job):
         units = collect_units(work, placed.gathered, placed.attached)
         placed = placed._replace(attached=placed.attached._replace(transactions=units))
     attached, summary = placed.attached, placed.gathered.summary
     with in_series(job, items, attached):
         release = _made(job, work, clock, placed, items, shard=shard)
         yield Made(release, attached.found, reading, summary, job.chosen, job.taken)
+
+
+def _on_driver(job: Job) -> bool:
+    """Tell whether the driver runs the method, as the local engine does, on units that the cluster has made.
+
+    It does where each choice depends on the one before, for all units, and for what needs all originals in one process.
+    """
+    options = job.options
+    needs_originals = (job.past, options.series, options.private_report)
+    return job.method.name in ON_DRIVER or (
+        job.method.name in METHODS and any(one is not None for one in needs_originals)
+    )
 
 
 def _listed(job: Job, work: Work, clock: Clock, reading: Reading, items: str) -> Made:
@@ -198,7 +206,7 @@ def _check_map(job: Job, reading: Reading) -> None:
 
 def _made(job: Job, work: Work, clock: Clock, placed: Placed, items: str, *, shard: int) -> Publication:
     """Run the method: on the cluster, or in this process as the local engine does."""
-    if job.method.name in ON_DRIVER:
+    if _on_driver(job):
         load_all([job], clock)
         clock.step("anonymize")
         return anonymized(job, items, placed.attached, clock.listener.reading)
@@ -242,7 +250,7 @@ def _grouped(job: Job, work: Work, rows: DataFrame, tree: Taxonomy, shard: int) 
 def _placed(job: Job, work: Work, clock: Clock, reading: Reading) -> Placed:
     """Build the transactions and place them on the taxonomy; refuse if k records, or people who have one, are not left."""
     gathered, items = _gathered(job, work, clock, reading), reading.kind_of_items(job.items)
-    if job.method.name in ON_DRIVER:
+    if _on_driver(job):
         _check_driver(job, gathered)
     check_left(reading, gathered.summary)
     clock.step("taxonomy")
