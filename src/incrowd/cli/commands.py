@@ -119,7 +119,7 @@ DEMO_USERS = 2_000
     "--engine",
     default="local",
     show_default=True,
-    help="Where to run: local, or spark (mosaic, flock and partition).",
+    help="Where to run: local, or spark (mosaic, flock, partition and dp).",
 )
 @click.option("--master", help="The Spark cluster's address, as spark://HOST:7077; local[2] to try it.")
 @json_option
