@@ -8,6 +8,7 @@ from incrowd.taxonomy.sources.wordnet import lexicon
 from incrowd.taxonomy.words import KINDS, name_words
 from incrowd.taxonomy.words.entries import FULL_NAME, RARE_NAME
 from incrowd.taxonomy.words.numbers import CODE, LONG_NUMBER
+from incrowd.taxonomy.words.people import other_words
 
 FORTY = {
     # word: kind, what is published, the node that it hangs under
@@ -119,6 +120,28 @@ TRAPS = {
     "zzyzxqqq": None,
 }
 
+# Verbs, adjectives and adverbs of WordNet, and forms of them: none is a typing error, a shop, a name or initials.
+OTHERS = {
+    "eastern": None,  # not easter
+    "certainly": None,
+    "closest": None,
+    "supplied": None,  # not supplier
+    "launched": None,  # not launcher
+    "thanking": None,  # not thinking
+    "amiss": None,
+    "got": None,
+    "ne'er": None,
+    "day-to-day": None,
+    "half-price": None,
+    "back-to-back": None,
+    "double-chinned": None,
+    "award-winning": None,
+    "button-down": None,
+    "cross-country": "cross country",
+    "co-author": "coauthor",
+    "10th": "ordinal number",
+}
+
 
 def entry(word):
     (found,) = name_words([word])
@@ -149,7 +172,20 @@ def test_traps(word):
     assert (found and (found.kind, found.item)) == TRAPS[word]
 
 
-@pytest.mark.parametrize("word", [*FORTY, *TRAPS])
+@pytest.mark.parametrize("word", OTHERS)
+def test_a_word_that_wordnet_has_is_no_other_word(word):
+    found = entry(word)
+    assert (found and found.parent) == OTHERS[word]
+
+
+def test_no_word_of_wordnet_is_repaired_or_hidden_as_a_name():
+    words = [word for word in other_words() if word.startswith(("co", "de"))]
+    kinds = {found.kind for found in name_words(words) if found is not None}
+    assert len(words) > 1_000
+    assert kinds <= {"derived", "form", "number"}
+
+
+@pytest.mark.parametrize("word", [*FORTY, *TRAPS, *OTHERS])
 def test_what_is_published_is_published_as_itself(word):
     """Items that were renamed once are not renamed again: reading a log and attaching its items both do it."""
     found = entry(word)

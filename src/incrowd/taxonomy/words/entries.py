@@ -2,6 +2,7 @@
 
 The kinds are tried in one order, and the first that fits is taken: e-mail address, site, number, Chinese noun, full name, form of a noun of WordNet, word derived
 from one, then the table's function words, brands, given names, towns and frequent surnames, rare surname, compound, misspelling, shape.
+A verb, an adjective or an adverb of WordNet is a number, a form of a noun, derived from one, or nothing of these.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from incrowd.taxonomy.words.people import (
     holds_full_name,
     is_certain,
     is_full_name,
+    is_other,
     is_rare_double,
+    other_words,
     squeezed,
 )
 from incrowd.taxonomy.words.sites import parse_site
@@ -125,6 +128,8 @@ def _name(word: str) -> Entry | None:
     """Return what a word is by all rules but those of misspelling and shape."""
     if not word or lexicon().lemma_of(word) is not None:
         return None
+    if word in other_words():
+        return next((entry for rule in _RULES_OF_OTHERS if (entry := rule(word)) is not None), None)
     if _WORD.fullmatch(word):  # most are
         return next((entry for rule in _RULES_OF_LETTERS if (entry := rule(word)) is not None), None)
     if (hidden := _hidden(word)) is not None or " " in word:
@@ -316,7 +321,7 @@ def _common(word: str) -> str | None:
 
 
 def _may_be_misspelled(word: str) -> bool:
-    return len(word) >= SHORTEST_MISSPELLED and _WORD.fullmatch(word) is not None
+    return len(word) >= SHORTEST_MISSPELLED and _WORD.fullmatch(word) is not None and not is_other(word)
 
 
 def _repaired(words: Sequence[str]) -> dict[str, Entry]:
@@ -344,7 +349,7 @@ def _spelling() -> Spelling:
 
 def _shape(word: str) -> Entry | None:
     """Return what the characters of a word tell: initials, another script, symbols; None for any other word."""
-    if not word or " " in word:
+    if not word or " " in word or word in other_words():
         return None
     if _INITIALS.fullmatch(word):
         return Entry("shape", word, "initials", "one to three letters")
@@ -365,3 +370,5 @@ _RULES: tuple[Callable[[str], Entry | None], ...] = (
 )  # fmt: skip
 # Those that say something of words of small letters alone.
 _RULES_OF_LETTERS = (_full_name, _derived, _listed, _rare_surname, _compound)
+# And those of WordNet's own verbs, adjectives and adverbs: "day-to-day" is no shop, "black-and-white" nobody's name.
+_RULES_OF_OTHERS = (_number, _form, _derived)

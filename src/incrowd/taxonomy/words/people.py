@@ -17,7 +17,9 @@ __all__ = [
     "holds_full_name",
     "is_certain",
     "is_full_name",
+    "is_other",
     "is_rare_double",
+    "other_words",
     "squeezed",
     "usual_digits",
 ]
@@ -102,7 +104,7 @@ def is_full_name(word: str) -> bool:
     A word that is known as something else is not, nor a text with other words beside the names.
     """
     if _PARTS.fullmatch(word):
-        return any(map(_is_joined_name, _untitled(word))) and not (_is_known(word) or _is_other(word))
+        return any(map(_is_joined_name, _untitled(word))) and not (_is_known(word) or is_other(word))
     text = re.sub("['’`]", "", _without_accents(word))  # noqa: RUF001
     if any(c.isalpha() and not "a" <= c <= "z" for c in text) or _is_known(squeezed(word)):
         return False
@@ -122,15 +124,16 @@ def _is_known(word: str) -> bool:
     return word in word_table().words or lexicon().lemma_of(word) is not None
 
 
-def _is_other(word: str) -> bool:
+def is_other(word: str) -> bool:
     """Tell whether WordNet has a word as a verb, an adjective or an adverb, in a regular form."""
-    others = _other_words()
+    others = other_words()
     forms = (word.removesuffix(end) + instead for end, instead in VERB_RULES if word.endswith(end))
     return word in others or any(form in others for form in forms)
 
 
 @cache
-def _other_words() -> frozenset[str]:
+def other_words() -> frozenset[str]:
+    """Return WordNet's verbs, adjectives and adverbs, with their irregular forms."""
     return frozenset(lexicon().others.to_pylist())
 
 
@@ -210,7 +213,7 @@ def is_rare_double(word: str) -> bool:
     if len(parts) != 2 or not all(_PARTS.fullmatch(part) and len(part) >= SHORTEST_UNKNOWN for part in parts):  # noqa: PLR2004
         return False
     names = [_is_name(part) for part in parts]
-    known = [_is_known(part) or _is_other(part) for part in parts]
+    known = [_is_known(part) or is_other(part) for part in parts]
     return any(name and not one for name, one in zip(names, reversed(known), strict=True))
 
 
