@@ -121,6 +121,19 @@ def test_the_command_line_says_why_a_word_is_where_it_is(word):
 
 
 @pytest.mark.parametrize(
+    ("word", "says"),
+    [
+        ("the", "'the' is a function word: queries that are cut into words are read without it"),
+        ("He", "A function word: queries that are cut into words are read without it. The first sense of"),
+        ("contect", "known words are one typing error away ('confect', "),
+    ],
+)
+def test_the_command_line_says_why_a_word_has_no_place(word, says):
+    shown = call("taxonomy", "show", "wordnet", "--find", word)
+    assert says in " ".join((shown.out + shown.err).split())
+
+
+@pytest.mark.parametrize(
     ("given", "unlisted"),
     [
         ((), "name"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from incrowd.taxonomy.sources.wordnet import lexicon
-from incrowd.taxonomy.words import KINDS, name_words
+from incrowd.taxonomy.words import KINDS, name_words, why_unknown
 from incrowd.taxonomy.words.entries import FULL_NAME, RARE_NAME
 from incrowd.taxonomy.words.numbers import CODE, LONG_NUMBER
 from incrowd.taxonomy.words.people import other_words
@@ -197,3 +197,19 @@ def test_what_is_published_is_published_as_itself(word):
 def test_many_words_at_once_are_named_as_one_by_one():
     words = [*FORTY, *TRAPS, *NOUNS]
     assert name_words(words) == [entry(word) for word in words]
+
+
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [
+        ("contect", "7 known words are one typing error away ('confect', 'connect', 'contact',"),
+        ("mising", "nothing is known of it"),
+        ("zzyzxqqq", "nothing is known of it"),
+        ("quickly", "WordNet has it as a verb, an adjective or an adverb"),
+        ("walgrens", "the only known word that is one typing error away, 'walgreens', is no common noun"),
+        ("will smith movies", "words of a query are items of their own"),
+    ],
+)
+def test_why_a_word_stays_unknown(word, says):
+    assert entry(word) is None
+    assert why_unknown(word).startswith(says)

@@ -107,7 +107,7 @@ def test_words_of_a_log_are_named_as_items_of_data_are():
 @pytest.mark.parametrize(
     ("word", "label", "why"),
     [
-        ("ukiah", "ukiah", "the table lists it as place; published as 'ukiah', below 'town in california'"),
+        ("ukiah", "ukiah", "a place that the table lists; published as 'ukiah', below 'town in california'"),
         (
             "Foo.com",
             "commercial site",
@@ -116,7 +116,7 @@ def test_words_of_a_log_are_named_as_items_of_data_are():
         (
             "555-1234",
             "phone number",
-            "like a telephone number: published as its kind only; published as 'phone number', a node",
+            "like a telephone number: published as its kind only, 'phone number'.",
         ),
         (
             "resturant",
@@ -132,3 +132,14 @@ def test_why_a_word_is_where_it_is(word, label, why):
     assert found["found"][0]["label"] == label
     assert why in found["why"]
     assert found["found"][0]["path"][0] == "entity"
+
+
+def test_why_a_word_has_no_place():
+    with pytest.raises(BadInputError) as caught:
+        look_up(wordnet_tree(), "Contect")
+    assert str(caught.value).startswith(
+        "taxonomy wordnet has no node called 'Contect': 7 known words are one typing error away ('confect', "
+    )
+    assert ", and with unlisted='name' it stays in the branch 'unlisted'; there are 'context'" in str(
+        caught.value
+    )

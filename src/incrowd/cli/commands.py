@@ -449,11 +449,11 @@ def taxonomy_show(file: str, word: str | None, moves: Path | None, as_json: bool
     """Print the shape of a taxonomy FILE (or 'wordnet'): nodes, leaves, height, widest node."""
     from incrowd.cli.tree_view import show_places, show_shape
     from incrowd.taxonomy.check import shape_of, taxonomy_named
-    from incrowd.taxonomy.look import look_up
     from incrowd.taxonomy.moves import read_moves
+    from incrowd.text.look import look_up_typed
 
     tree, moved = taxonomy_named(file), None if moves is None else read_moves(moves)
-    found = shape_of(tree, moved) if word is None else look_up(tree, word, moved)
+    found = shape_of(tree, moved) if word is None else look_up_typed(tree, word, moved)
     if as_json:
         print_json(found)
     elif word is None:

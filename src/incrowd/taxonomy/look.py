@@ -14,7 +14,7 @@ from incrowd.errors import BadInputError, option
 from incrowd.taxonomy.matching import CategoryFinder, in_own_place, locate, own_names
 from incrowd.taxonomy.sources.wordnet import lexicon
 from incrowd.taxonomy.tree import Taxonomy, positions
-from incrowd.taxonomy.words import Entry, name_words, named_tree
+from incrowd.taxonomy.words import Entry, name_words, named_tree, why_unknown
 
 if TYPE_CHECKING:
     from incrowd.taxonomy.moves import Moves, PlacedMoves
@@ -25,6 +25,7 @@ MOST_NODES = 5
 MOST_NEIGHBOURS = 10
 MOST_ALIKE = 5
 CLOSE = 0.7
+KIND_ONLY = "published as its kind only"
 
 
 def look_up(tree: Taxonomy, word: str, moves: Moves | None = None) -> dict[str, Any]:
@@ -46,8 +47,10 @@ def look_up(tree: Taxonomy, word: str, moves: Moves | None = None) -> dict[str, 
             return {"taxonomy": tree.name, "word": word, **moved, "alike": alike}
     if not len(nodes):
         hint = ", ".join(f"'{name}'" for name in alike)
+        because = _why_not(word) if is_wordnet and word else ""
         raise BadInputError(
-            f"taxonomy {tree.name} has no node called '{word:.80}'" + (f"; there are {hint}" if hint else "")
+            f"taxonomy {tree.name} has no node called '{word:.80}'{because}"
+            + (f"; there are {hint}" if hint else "")
         )
     shown = nodes[:MOST_NODES].tolist()
     why = {"why": _why(word, entry)} if is_wordnet else {}
@@ -136,11 +139,18 @@ def _entry(word: str) -> Entry | None:
 
 def _why(word: str, entry: Entry | None) -> str:
     """Say in words how a word was found in WordNet, or among the words that it lacks."""
+    if entry is not None and entry.why.endswith(KIND_ONLY):
+        return f"WordNet lacks it. With {option('unlisted', 'name')} it is {entry.why}, '{entry.item}'."
     if entry is not None:
         where = f"below '{entry.parent}'" if entry.item != entry.parent else "a node's own name"
         return f"WordNet lacks it. With {option('unlisted', 'name')} it is {entry.why}; published as '{entry.item}', {where}."
     lemma = lexicon().lemma_of(word.lower())
     return "It is the name of a node." if lemma is None else f"The first sense of WordNet's noun '{lemma}'."
+
+
+def _why_not(word: str) -> str:
+    """Say why a word that WordNet lacks has no place in its tree."""
+    return f": {why_unknown(word.lower())}, and with {option('unlisted', 'name')} it stays in the branch 'unlisted'"
 
 
 def _nodes_called(tree: Taxonomy, names: pa.StringArray, word: str) -> Ints32:

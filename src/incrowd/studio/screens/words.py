@@ -110,10 +110,10 @@ def _searched(used: str) -> str:
 
 def look(taxonomy: str, word: str, moves: str = "") -> dict[str, Any]:
     """Return the nodes that a word names; raises `BadInputError` where there is none."""
-    from incrowd.taxonomy.look import look_up
     from incrowd.taxonomy.moves import read_moves
+    from incrowd.text.look import look_up_typed
 
-    return look_up(_tree(taxonomy), word, read_moves(Path(moves)) if moves else None)
+    return look_up_typed(_tree(taxonomy), word, read_moves(Path(moves)) if moves else None)
 
 
 def _tree(taxonomy: str) -> Taxonomy:

@@ -6,8 +6,17 @@ with the nodes that are added for them. Nothing here depends on the data: the ta
 
 from __future__ import annotations
 
-from incrowd.taxonomy.words.entries import KINDS, Entry, name_words
+from incrowd.taxonomy.words.entries import KINDS, Entry, name_words, why_unknown
 from incrowd.taxonomy.words.names import names_of, published_as, with_texts
 from incrowd.taxonomy.words.tree import named_tree
 
-__all__ = ["KINDS", "Entry", "name_words", "named_tree", "names_of", "published_as", "with_texts"]
+__all__ = [
+    "KINDS",
+    "Entry",
+    "name_words",
+    "named_tree",
+    "names_of",
+    "published_as",
+    "why_unknown",
+    "with_texts",
+]

@@ -31,7 +31,7 @@ from incrowd.taxonomy.words.sites import parse_site
 from incrowd.taxonomy.words.spelling import Spelling
 from incrowd.taxonomy.words.table import word_table
 
-__all__ = ["KINDS", "Entry", "name_words"]
+__all__ = ["KINDS", "Entry", "name_words", "why_unknown"]
 
 # What words of each kind are called together.
 KINDS = {
@@ -73,6 +73,7 @@ LONGEST_COMPOUND = 60
 SHORTEST_MISSPELLED = 7
 SHORTEST_PLURAL = 5
 MOST_INITIALS = 3
+MOST_NEAR = 5  # known words that are named
 MOST_DIGITS = 4  # in the name of a site that is published
 SHORTEST_RARE_SURNAME = 4  # shorter ones are initials rather
 DOTTED = frozenset(["us", "usa", "uk", "tv", "dc"])  # as u.s.; other short ones mean many things
@@ -258,14 +259,14 @@ def _listed(word: str) -> Entry | None:
     words, letters = word_table().words, squeezed(word)
     if letters in words:
         kind, parent = words[letters]
-        return Entry(kind, letters, parent, f"the table lists it as {kind}")
+        return Entry(kind, letters, parent, f"a {kind} that the table lists")
     one = letters.removesuffix("s")
     if len(letters) >= SHORTEST_PLURAL and one in words and one != letters and words[one].kind in _NAMES:
         return Entry(
             "form",
             one,
             words[one].parent,
-            f"the plural of '{one}', which the table lists as {words[one].kind}",
+            f"the plural of '{one}', a {words[one].kind} that the table lists",
         )
     return None
 
@@ -326,15 +327,39 @@ def _may_be_misspelled(word: str) -> bool:
 
 def _repaired(words: Sequence[str]) -> dict[str, Entry]:
     """Return the words, or plurals of words, that one known word and no other is one typing error away from; a common noun it must be."""
-    near = _spelling().near([*words, *(word.removesuffix("s") for word in words if word.endswith("s"))])
     entries = {}
-    for word in words:
-        one = word.removesuffix("s")
-        found = near.get(word) or (near.get(one) if len(one) >= SHORTEST_MISSPELLED else None)
-        if found is not None and len(found) == 1 and (aim := found[0]) in word_table().common:
+    for word, found in _near(words).items():
+        if len(found) == 1 and (aim := found[0]) in word_table().common:
             why = f"nearest to '{aim}', and to no other word that is known"
             entries[word] = Entry("misspelling", aim, _label_of(aim), why)
     return entries
+
+
+def _near(words: Sequence[str]) -> dict[str, list[str]]:
+    """Return the known words that are one typing error away from each word, or from what it is a plural of."""
+    near = _spelling().near([*words, *(word.removesuffix("s") for word in words if word.endswith("s"))])
+    found = {}
+    for word in words:
+        one = word.removesuffix("s")
+        known = near.get(word) or (near.get(one) if len(one) >= SHORTEST_MISSPELLED else None)
+        if known:
+            found[word] = known
+    return found
+
+
+def why_unknown(word: str) -> str:
+    """Say why a word (in small letters) of which `name_words` says nothing, and which is no noun of WordNet, stays unknown."""
+    if " " in word:
+        return "words of a query are items of their own"
+    if is_other(word):
+        return "WordNet has it as a verb, an adjective or an adverb, and no noun that is derived from its first sense"
+    near = _near([word]).get(word, []) if _may_be_misspelled(word) else []
+    if not near:
+        return "nothing is known of it"
+    names = ", ".join(f"'{one}'" for one in near[:MOST_NEAR])
+    if len(near) == 1:
+        return f"the only known word that is one typing error away, {names}, is no common noun"
+    return f"{len(near)} known words are one typing error away ({names}{', ...' if len(near) > MOST_NEAR else ''})"
 
 
 @cache
@@ -352,17 +377,22 @@ def _shape(word: str) -> Entry | None:
     if not word or " " in word or word in other_words():
         return None
     if _INITIALS.fullmatch(word):
-        return Entry("shape", word, "initials", "one to three letters")
+        return Entry("shape", word, "initials", "a word of one to three letters")
     if _WORD.fullmatch(word):
         return None
     letters = [c for c in word if c.isalpha()]
     if not letters:
-        return Entry("shape", word, "word of symbols", "neither letters nor digits")
+        return Entry("shape", word, "word of symbols", "a word without letters and digits")
     scripts = {unicodedata.name(c, "").split(" ")[0].split("-")[0] for c in letters}
     if "LATIN" in scripts:
         return None
     nodes = {_SCRIPTS.get(script, "word in another script") for script in scripts}
-    return Entry("shape", word, nodes.pop() if len(nodes) == 1 else "word in another script", "its script")
+    return Entry(
+        "shape",
+        word,
+        nodes.pop() if len(nodes) == 1 else "word in another script",
+        "a word in another script than the Latin",
+    )
 
 
 _RULES: tuple[Callable[[str], Entry | None], ...] = (
