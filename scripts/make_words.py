@@ -27,7 +27,7 @@ It fetches the packages below into ``--packages`` (those that are there already 
     common             int32     the lemmas (positions in WordNet's table) that a text corpus has, ascending,
                                  as differences
     derived            int32     verbs and adjectives (positions among WordNet's other words), as differences
-    derived_node       int32     of each: the noun synset that WordNet derives from it
+    derived_node       int32     of each: the noun synset that WordNet derives from it, of several rather what is done than who does it
     =================  ========  ==========================================================================
 
 ``suffixes.txt``
@@ -108,6 +108,8 @@ NEUTRAL = {
 BUSINESSES = frozenset(
     ["mercantile establishment", "institution", "enterprise (sense 2)", "hotel", "restaurant"]
 )
+# What no verb says.
+PERSONS_AND_THINGS = frozenset(["person", "object", "causal agent"])
 _WORD = re.compile(r"[a-z]+")
 
 
@@ -436,23 +438,35 @@ def derived_words(wordnet: Path, known: Lexicon) -> dict[int, int]:
     for part in ("verb", "adj"):
         links = _noun_links(wordnet / f"data.{part}")
         for word, (first, *_) in read_senses(wordnet / f"index.{part}").items():
-            if (first, word) in links:
-                found.setdefault(word, node[links[first, word]])
+            nouns = [node[target] for target in links.get((first, word), [])]
+            if (noun := _what_it_says(word, nouns, known, may_be_a_person=part == "adj")) is not None:
+                found.setdefault(word, noun)
     of_kind = known.other_kind & (VERB | ADJECTIVE) > 0
     others = zip(known.others.to_pylist(), of_kind.tolist(), strict=True)
     return {place: found[word] for place, (word, fits) in enumerate(others) if fits and word in found}
 
 
-def _noun_links(path: Path) -> dict[tuple[int, str], int]:
-    """Return the first noun synset that is derived from each word of each synset of a file: its pointers ``+`` to nouns."""
-    links: dict[tuple[int, str], int] = {}
+def _what_it_says(word: str, nouns: list[int], known: Lexicon, *, may_be_a_person: bool) -> int | None:
+    """Return the first noun; in place of a person one that is no object, and is written most like the word (*bleed* is bleeding, not who bleeds)."""
+    above = {noun: set(_way_down(noun, known)) for noun in nouns}
+    if not nouns or "person" not in above[nouns[0]]:
+        return next(iter(nouns), None)
+    label = {noun: str(known.labels[noun].as_py()) for noun in nouns}
+    acts = [noun for noun in nouns if not above[noun] & PERSONS_AND_THINGS]
+    acts.sort(key=lambda noun: (label[noun][:3] != word[:3], "(sense " in label[noun]))
+    return next(iter(acts), nouns[0] if may_be_a_person else None)
+
+
+def _noun_links(path: Path) -> dict[tuple[int, str], list[int]]:
+    """Return the noun synsets that are derived from each word of each synset of a file: its pointers ``+`` to nouns."""
+    links = defaultdict[tuple[int, str], list[int]](list)
     for fields in data_lines(path):
         end = 4 + 2 * int(fields[3], 16)
         words = [as_text(word.split("(")[0]) for word in fields[4:end:2]]
         for at in range(end + 1, end + 1 + 4 * int(fields[end]), 4):
             symbol, target, part, places = fields[at : at + 4]
             if symbol == "+" and part == "n":
-                links.setdefault((int(fields[0]), words[int(places[:2], 16) - 1]), int(target))
+                links[int(fields[0]), words[int(places[:2], 16) - 1]].append(int(target))
     return links
 
 

@@ -213,3 +213,20 @@ def test_many_words_at_once_are_named_as_one_by_one():
 def test_why_a_word_stays_unknown(word, says):
     assert entry(word) is None
     assert why_unknown(word).startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("word", "parent"),
+    [
+        ("bleed", "bleeding"),  # not hemophiliac
+        ("educated", "education"),  # not student
+        ("attends", "attendance"),
+        ("create", None),  # of its nouns one is a person, and one an animal
+        ("borrow", None),
+        ("cowardly", "cowardice"),
+        ("papal", "pope"),  # an adjective may be about a person
+    ],
+)
+def test_a_verb_is_what_is_done_and_not_who_does_it(word, parent):
+    found = entry(word)
+    assert (found and found.parent) == parent
