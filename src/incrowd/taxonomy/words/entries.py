@@ -241,8 +241,10 @@ def _label_of(lemma: str) -> str:
 
 
 def _derived(word: str) -> Entry | None:
-    """Return a verb or an adjective with a noun that WordNet derives from it."""
+    """Return a verb or an adjective with a noun that WordNet derives from it; what only looks like a form of one and is listed is not (*bates*)."""
     nouns = word_table().noun_of
+    if word not in nouns and word in word_table().words:
+        return None
     bases = [
         word,
         *(word.removesuffix(ending) + instead for ending, instead in VERB_RULES if word.endswith(ending)),
