@@ -127,3 +127,27 @@ def test_risk_after_has_before_after_and_control(work, tab):
     heads = tab.run("[...document.querySelectorAll('table:last-of-type thead th')].map(one => one.innerText)")
     assert heads[-4:] == ["before", "after", "control", "risk"]
     assert not tab.errors
+
+
+def test_releases_of_a_series_are_listed_with_the_index_that_may_be_published(work):
+    index = f"/p/{work.id}/releases/index.json"
+    assert work.studio.ask("GET", index)[0] == 404
+    assert 'id="series"' not in work.get("releases")
+    for window in ("..2006-03-01", "new..2006-03-02"):
+        assert work.post("choose", goal="words", k="5", series="yes", window=window)[0] == 303
+        work.run("run", "release")
+    text = work.get("releases")
+    for name, time in (
+        ("sixty-2", "..2006-03-02T00:00:00Z"),
+        ("sixty-3", "2006-03-02T00:00:00Z..2006-03-03T00:00:00Z"),
+    ):
+        assert f'<th scope="row">{name}</th><td>{time}</td><td class="number">10</td><td>made</td>' in text
+    assert f"incrowd audit --series {work.folder.path}/private/{work.id}-series" in text
+    status, headers, given = work.studio.ask("GET", index)
+    assert (status, headers["Content-Disposition"]) == (200, 'attachment; filename="index.json"')
+    assert [one["name"] for one in json.loads(given)["releases"]] == ["sixty-2", "sixty-3"]
+    warned = work.get("publish?release=sixty-3").partition("notice care")[2].partition("</p>")[0]
+    assert "sixty-1" in warned
+    assert "sixty-2" not in warned  # they do not overlap
+    assert "whose releases do not overlap" in work.get("publish?release=sixty-3")
+    assert "whose releases do not overlap" not in work.get("publish?release=sixty-1")
