@@ -15,6 +15,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from helpers import has_ended, until, visible
+from incrowd.methods.registry import METHODS
 from incrowd.studio.folder import Folder
 from incrowd.studio.jobs import State, add_job, all_jobs, state_of, write_state
 from incrowd.studio.projects import change_project, read_project
@@ -230,6 +231,24 @@ def test_wrong_choices_are_said_beside_their_fields_and_nothing_is_lost(studio, 
     assert "confidence must be" in tab.shown("#e-confidence")
 
 
+def test_only_the_dials_of_the_method_that_will_run_are_shown(studio, tab, log):
+    project = begin(tab, studio, log)
+    tab.visit(f"{studio.home}/p/{project}/choose")
+    tab.run("document.querySelector('#choices > details').open = true")
+    tab.run("""var seen = (goal, method) => {
+        document.getElementById('goal-' + goal).checked = true;
+        document.getElementById('f-method').value = method;
+        return ['k', 'cap', 'specificity', 'private_map', 'title'].filter(one => document.getElementById('f-' + one).checkVisibility());
+    }; true""")
+    always = ["private_map", "title"]
+    assert tab.run("seen('words', '')") == ["k", "cap", *always]
+    assert tab.run("seen('people', '')") == ["k", "specificity", *always]
+    assert tab.run("seen('people', 'mosaic')") == ["k", "cap", *always]
+    assert tab.run("seen('words', 'partition')") == ["k", *always]
+    noisy = [name for name, method in METHODS.items() if method.is_noisy]
+    assert {name: tab.run(f"seen('words', '{name}')") for name in noisy} == dict.fromkeys(noisy, ["title"])
+
+
 def test_choices_that_are_not_saved_are_not_left_without_a_question(studio, tab, log):
     project = begin(tab, studio, log)
     tab.visit(f"{studio.home}/p/{project}/choose")
@@ -248,6 +267,16 @@ def test_a_run_that_is_done_leads_to_the_next_step(studio, tab):
     assert tab.run("location.pathname") == "/p/sample-1/before-after"
     place = "getComputedStyle(document.querySelector('nav[aria-label=Pages] a'), '::before').content"
     assert tab.run(place) == "none"  # it is no step of the job, and has no number
+
+
+def test_what_was_opened_stays_open_when_progress_is_fetched(studio, tab):
+    """It runs after the whole jobs."""
+    tab.visit(f"{studio.home}/p/sample-1/run")
+    tab.run("""{ const one = document.querySelector('#runs summary'); one.click(); one.focus();
+        document.getElementById('runs').old = true; htmx.trigger(document.body, 'studio:jobs'); }""")
+    tab.until("!document.getElementById('runs').old")
+    assert tab.run("document.querySelector('#runs details').open")
+    assert tab.run("document.activeElement === document.querySelector('#runs summary')")
 
 
 def test_the_numbers_of_releases_are_explained(studio, tab):
