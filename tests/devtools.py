@@ -28,6 +28,7 @@ class Page:
         self._socket = socket
         self._numbers = itertools.count(1)
         self.requests = []
+        self.all_requests = set()
         self.errors = []
 
     def tell(self, method, **parameters):
@@ -60,6 +61,7 @@ class Page:
     def _note(self, method, message):
         if method == "Network.requestWillBeSent":
             self.requests.append(message["request"]["url"])
+            self.all_requests.add(message["request"]["url"])
         elif method == "Runtime.exceptionThrown":
             self.errors.append(message["exceptionDetails"]["text"])
         elif method == "Log.entryAdded" and message["entry"]["level"] in {"error", "warning"}:

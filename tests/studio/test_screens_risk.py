@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from urllib.parse import urlencode
 
 import pytest
 
 from helpers import until
-from incrowd.studio.folder import Folder
+from incrowd.studio.folder import Folder, write_struct
 from incrowd.studio.jobs import jobs_of, state_of
-from incrowd.studio.projects import make_project, read_project
+from incrowd.studio.moved import add_move, undo_move
+from incrowd.studio.projects import change_project, make_project, read_project
 
 HEADER = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
 WORDS = ("dog", "house", "money", "garden", "music", "weather")
@@ -77,6 +79,8 @@ def test_a_word_is_looked_up_and_a_wrong_taxonomy_refused(work, tmp_path):
     text = work.get("words?find=dog")
     assert "carnivore" in text
     assert "WordNet lacks it" in work.get("words?find=foodstore.com")
+    assert "words?top=yes" in work.get("words")
+    assert 'words?find=physical%20entity">physical entity</a>' in work.get("words?top=yes")
     status, _, text = work.post("words", taxonomy="/nowhere/tree.tsv")
     assert status == 422
     assert 'value="/nowhere/tree.tsv"' in text
@@ -85,8 +89,32 @@ def test_a_word_is_looked_up_and_a_wrong_taxonomy_refused(work, tmp_path):
     tree.write_text("pet\troot\ndog\tpet\n", encoding="utf-8")
     assert work.post("words", taxonomy=str(tree))[0] == 303
     assert "pet" in work.get("words?find=dog")
+    assert 'words?find=pet">pet</a>' in work.get("words?top=yes")
     assert work.post("words", taxonomy="")[0] == 303
     assert "taxonomy" not in read_project(work.folder, work.id).choices
+
+
+def test_what_was_chosen_before_is_at_the_top(work):
+    def top(screen):
+        text = work.get(screen).partition('<dl class="chosen"')[2].partition("</dl>")[0]
+        return re.findall("<dt>(.*?)</dt><dd>(.*?)</dd>", text)
+
+    project = read_project(work.folder, work.id)
+    add_move(work.folder, project, "dog", "music")
+    change_project(work.folder, project, choices={"taxonomy": "/x/tree.tsv", "cap": "2", "certificate": "no"})
+    words = ("Words", "tree.tsv, 1 moved")
+    try:
+        assert (top("words"), top("choose")) == ([("Data", "sixty")], [("Data", "sixty"), words])
+        chosen = [
+            ("Goal", "words"),
+            ("People who share it", "k = 5"),
+            ("Counts of one person", "2"),
+            ("Certificate", "no"),
+        ]
+        assert top("run") == [("Data", "sixty"), words, *chosen]
+    finally:
+        undo_move(work.folder, read_project(work.folder, work.id), 1, "dog")
+        write_struct(work.folder.projects / work.id / "project.json", project)
 
 
 def test_a_dropped_taxonomy_is_used_and_a_broken_one_leaves_nothing(work):
