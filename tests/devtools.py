@@ -17,7 +17,12 @@ from browser import BROWSERS, NO_BROWSER, OFFLINE
 from helpers import until
 
 PATIENCE = 60
-FLAGS = (*OFFLINE, "--hide-scrollbars", "--remote-debugging-port=0")
+FLAGS = (
+    *OFFLINE,
+    "--hide-scrollbars",
+    "--remote-debugging-port=0",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # no other machine can be asked
+)
 
 
 class Page:
@@ -88,6 +93,13 @@ class Page:
         """Type into a field, as a person would."""
         self.run(f"document.querySelector({json.dumps(selector)}).select()")
         self.tell("Input.insertText", text=text)
+
+    def press_key(self, key, code):
+        """Press a key, as a person would."""
+        text = {"Enter": "\r", " ": " "}.get(key)
+        given = {"key": key, "windowsVirtualKeyCode": code}
+        self.tell("Input.dispatchKeyEvent", type="keyDown", **given, **({"text": text} if text else {}))
+        self.tell("Input.dispatchKeyEvent", type="keyUp", **given)
 
     def click(self, identity):
         """Click, and wait until what it began is done."""

@@ -107,6 +107,51 @@ def download(tab, studio, name):
     assert text == (studio.folder / "releases" / name / "manifest.json").read_bytes()
 
 
+def test_the_whole_job_with_the_keyboard_alone(studio, tab, baskets):
+    """No mouse, and no script that presses: tabulator, space, enter, arrows and letters."""
+    tab.visit(studio.home)
+    tab_to(tab, "path")
+    tab.tell("Input.insertText", text=str(baskets))
+    enter(tab)
+    tab_to(tab, "Next: Risk now")
+    enter(tab)
+    tab_to(tab, "Next: Words")
+    enter(tab)
+    tab_to(tab, "Next: Choose")
+    enter(tab)
+    tab_to(tab, "goal-words")
+    tab.press_key("ArrowDown", 40)  # baskets have no whole queries
+    tab_to(tab, "f-k")
+    tab.tell("Input.insertText", text="3")
+    enter(tab)
+    tab_to(tab, "start")
+    enter(tab)
+    tab.until_shown("Look at it", "#runs section")
+    tab_to(tab, "Look at it")
+    enter(tab)
+    assert {"k = 3", "flock"} <= set(tab.shown(".chosen").split("\n"))
+    tab_to(tab, "Download as zip")
+
+
+def tab_to(tab, name):
+    """Go on with the tabulator until something has the focus, by its id or its text; it is seen, and its frame too."""
+    focus = "(one => [one.id, one.innerText?.trim(), getComputedStyle(one).outlineStyle, one.getBoundingClientRect().width])(document.activeElement)"
+    for _ in range(60):
+        tab.press_key("Tab", 9)
+        identity, text, frame, width = tab.run(focus)
+        if name in (identity, text):
+            assert frame != "none" or identity.startswith("goal-")  # of a goal, its card is framed
+            assert width > 0
+            return
+    raise AssertionError(f"the tabulator does not lead to {name}")
+
+
+def enter(tab):
+    tab.run("window.left = false; true")
+    tab.press_key("Enter", 13)
+    tab.until("window.left === undefined && document.readyState === 'complete'")
+
+
 @pytest.mark.parametrize("screen", [screen.slug for screen in SCREENS])
 def test_every_screen_can_be_loaded_again_and_fits(studio, tab, screen):
     """It runs after the whole jobs, whose releases it shows."""

@@ -27,7 +27,7 @@ class Series(NamedTuple):
     """A series: its releases in the order in which they were begun, the index that may be published, and how to recount all of it."""
 
     parts: list[Part]
-    index: Path
+    index_file: Path
     audit_line: str
 
     @property

@@ -51,7 +51,7 @@ def index(request: Request) -> Response:
     found = series_of(studio_of(request).folder, project_of(request))
     if found is None:
         raise HTTPException(404)
-    return FileResponse(found.index, media_type="application/json", filename=found.index.name)
+    return FileResponse(found.index_file, media_type="application/json", filename=found.index_file.name)
 
 
 class Row(NamedTuple):
