@@ -17,7 +17,12 @@ from browser import BROWSERS, NO_BROWSER, OFFLINE
 from helpers import until
 
 PATIENCE = 60
-FLAGS = (*OFFLINE, "--hide-scrollbars", "--remote-debugging-port=0")
+FLAGS = (
+    *OFFLINE,
+    "--hide-scrollbars",
+    "--remote-debugging-port=0",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # no other machine can be asked
+)
 
 
 class Page:
@@ -28,6 +33,7 @@ class Page:
         self._socket = socket
         self._numbers = itertools.count(1)
         self.requests = []
+        self.all_requests = set()
         self.errors = []
 
     def tell(self, method, **parameters):
@@ -60,6 +66,7 @@ class Page:
     def _note(self, method, message):
         if method == "Network.requestWillBeSent":
             self.requests.append(message["request"]["url"])
+            self.all_requests.add(message["request"]["url"])
         elif method == "Runtime.exceptionThrown":
             self.errors.append(message["exceptionDetails"]["text"])
         elif method == "Log.entryAdded" and message["entry"]["level"] in {"error", "warning"}:
@@ -86,6 +93,13 @@ class Page:
         """Type into a field, as a person would."""
         self.run(f"document.querySelector({json.dumps(selector)}).select()")
         self.tell("Input.insertText", text=text)
+
+    def press_key(self, key, code):
+        """Press a key, as a person would."""
+        text = {"Enter": "\r", " ": " "}.get(key)
+        given = {"key": key, "windowsVirtualKeyCode": code}
+        self.tell("Input.dispatchKeyEvent", type="keyDown", **given, **({"text": text} if text else {}))
+        self.tell("Input.dispatchKeyEvent", type="keyUp", **given)
 
     def click(self, identity):
         """Click, and wait until what it began is done."""

@@ -76,6 +76,8 @@ def test_a_series_is_kept_apart_from_its_releases(places):
     command = anonymize_command(project(series="yes", window="new"), places)
     series = command[command.index("--series") + 1]
     assert series == str(places.private.parent / "p-1-series")
+    assert "# The command line alone has --series." in python_lines(project(series="yes"), places)
+    assert "alone" not in python_lines(project(series="no", certificate="yes"), places)
 
 
 def test_the_lines_of_python_make_the_release(places, baskets, capsys):

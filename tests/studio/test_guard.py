@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -130,6 +131,7 @@ class Elsewhere(BaseHTTPRequestHandler):
     """Another site on this machine, whose page tries to reach the studio."""
 
     def do_GET(self):
+        self.server.asked.append(self.path)
         body = b"<!doctype html><title>elsewhere</title>"
         self.send_response(200)
         self.send_header("content-type", "text/html")
@@ -141,15 +143,56 @@ class Elsewhere(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-def test_another_sites_page_cannot_reach_it(studio, new_tab):
+@contextmanager
+def elsewhere():
+    """Serve another site; it notes in ``asked`` what it was asked for."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
+    server.asked = []
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def signed_in(studio, new_tab):
+    """Return a tab that is signed in."""
     tab = new_tab()
     name, _, value = studio.cookie.partition("=")
     tab.tell("Network.setCookie", name=name, value=value, url=studio.home, httpOnly=True, sameSite="Strict")
-    tab.open(studio.home)  # the browser is signed in
+    tab.open(studio.home)
     tab.until_shown("Your projects")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    return tab
+
+
+def test_what_a_page_would_ask_of_another_site_is_blocked(studio, new_tab):
+    tab = signed_in(studio, new_tab)
+    with elsewhere() as server:
+        site = f"http://127.0.0.1:{server.server_port}"
+        blocked = tab.run(
+            f"""new Promise(done => {{ const seen = new Set();
+            addEventListener('securitypolicyviolation', event => {{ seen.add(event.effectiveDirective); if (seen.size === 6) done([...seen].sort()); }});
+            fetch('{site}/fetch').catch(() => 0);
+            const add = (name, given) => document.body.append(Object.assign(document.createElement(name), given));
+            add('img', {{src: '{site}/image'}}); add('script', {{src: '{site}/script'}}); add('iframe', {{src: '{site}/frame'}});
+            add('link', {{rel: 'stylesheet', href: '{site}/style'}}); add('form', {{action: '{site}/form', id: 'out'}});
+            document.getElementById('out').submit(); }})"""
+        )
+        assert server.asked == []
+    assert blocked == [
+        "connect-src",
+        "form-action",
+        "frame-src",
+        "img-src",
+        "script-src-elem",
+        "style-src-elem",
+    ]
+
+
+def test_another_sites_page_cannot_reach_it(studio, new_tab):
+    tab = signed_in(studio, new_tab)
+    with elsewhere() as server:
         tab.open(f"http://127.0.0.1:{server.server_port}/")
         for how in ("{credentials: 'include'}", "{method: 'POST', mode: 'no-cors', credentials: 'include'}"):
             tab.run(
@@ -168,9 +211,6 @@ def test_another_sites_page_cannot_reach_it(studio, new_tab):
             frame.onload = () => done(frame.contentDocument === null); document.body.append(frame); }})"""
         tab.open(f"http://127.0.0.1:{server.server_port}/")
         assert tab.run(frame) is True
-    finally:
-        server.shutdown()
-        server.server_close()
     assert not list((studio.folder / "projects").iterdir())
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from urllib.parse import urlencode
 
 import pytest
 
 from helpers import until
-from incrowd.studio.folder import Folder
+from incrowd.studio.folder import Folder, write_struct
 from incrowd.studio.jobs import jobs_of, state_of
-from incrowd.studio.projects import make_project, read_project
+from incrowd.studio.moved import add_move, undo_move
+from incrowd.studio.projects import change_project, make_project, read_project
 
 HEADER = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
 WORDS = ("dog", "house", "money", "garden", "music", "weather")
@@ -77,6 +79,8 @@ def test_a_word_is_looked_up_and_a_wrong_taxonomy_refused(work, tmp_path):
     text = work.get("words?find=dog")
     assert "carnivore" in text
     assert "WordNet lacks it" in work.get("words?find=foodstore.com")
+    assert "words?top=yes" in work.get("words")
+    assert 'words?find=physical%20entity">physical entity</a>' in work.get("words?top=yes")
     status, _, text = work.post("words", taxonomy="/nowhere/tree.tsv")
     assert status == 422
     assert 'value="/nowhere/tree.tsv"' in text
@@ -85,8 +89,32 @@ def test_a_word_is_looked_up_and_a_wrong_taxonomy_refused(work, tmp_path):
     tree.write_text("pet\troot\ndog\tpet\n", encoding="utf-8")
     assert work.post("words", taxonomy=str(tree))[0] == 303
     assert "pet" in work.get("words?find=dog")
+    assert 'words?find=pet">pet</a>' in work.get("words?top=yes")
     assert work.post("words", taxonomy="")[0] == 303
     assert "taxonomy" not in read_project(work.folder, work.id).choices
+
+
+def test_what_was_chosen_before_is_at_the_top(work):
+    def top(screen):
+        text = work.get(screen).partition('<dl class="chosen"')[2].partition("</dl>")[0]
+        return re.findall("<dt>(.*?)</dt><dd>(.*?)</dd>", text)
+
+    project = read_project(work.folder, work.id)
+    add_move(work.folder, project, "dog", "music")
+    change_project(work.folder, project, choices={"taxonomy": "/x/tree.tsv", "cap": "2", "certificate": "no"})
+    words = ("Words", "tree.tsv, 1 moved")
+    try:
+        assert (top("words"), top("choose")) == ([("Data", "sixty")], [("Data", "sixty"), words])
+        chosen = [
+            ("Goal", "words"),
+            ("People who share it", "k = 5"),
+            ("Counts of one person", "2"),
+            ("Certificate", "no"),
+        ]
+        assert top("run") == [("Data", "sixty"), words, *chosen]
+    finally:
+        undo_move(work.folder, read_project(work.folder, work.id), 1, "dog")
+        write_struct(work.folder.projects / work.id / "project.json", project)
 
 
 def test_a_dropped_taxonomy_is_used_and_a_broken_one_leaves_nothing(work):
@@ -127,3 +155,27 @@ def test_risk_after_has_before_after_and_control(work, tab):
     heads = tab.run("[...document.querySelectorAll('table:last-of-type thead th')].map(one => one.innerText)")
     assert heads[-4:] == ["before", "after", "control", "risk"]
     assert not tab.errors
+
+
+def test_releases_of_a_series_are_listed_with_the_index_that_may_be_published(work):
+    index = f"/p/{work.id}/releases/index.json"
+    assert work.studio.ask("GET", index)[0] == 404
+    assert 'id="series"' not in work.get("releases")
+    for window in ("..2006-03-01", "new..2006-03-02"):
+        assert work.post("choose", goal="words", k="5", series="yes", window=window)[0] == 303
+        work.run("run", "release")
+    text = work.get("releases")
+    for name, time in (
+        ("sixty-2", "..2006-03-02T00:00:00Z"),
+        ("sixty-3", "2006-03-02T00:00:00Z..2006-03-03T00:00:00Z"),
+    ):
+        assert f'<th scope="row">{name}</th><td>{time}</td><td class="number">10</td><td>made</td>' in text
+    assert f"incrowd audit --series {work.folder.path}/private/{work.id}-series" in text
+    status, headers, given = work.studio.ask("GET", index)
+    assert (status, headers["Content-Disposition"]) == (200, 'attachment; filename="index.json"')
+    assert [one["name"] for one in json.loads(given)["releases"]] == ["sixty-2", "sixty-3"]
+    warned = work.get("publish?release=sixty-3").partition("notice care")[2].partition("</p>")[0]
+    assert "sixty-1" in warned
+    assert "sixty-2" not in warned  # they do not overlap
+    assert "whose releases do not overlap" in work.get("publish?release=sixty-3")
+    assert "whose releases do not overlap" not in work.get("publish?release=sixty-1")

@@ -15,6 +15,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from helpers import has_ended, until, visible
+from incrowd.methods.registry import METHODS
 from incrowd.studio.folder import Folder
 from incrowd.studio.jobs import State, add_job, all_jobs, state_of, write_state
 from incrowd.studio.projects import change_project, read_project
@@ -51,7 +52,7 @@ def check_nothing_wrong(tab, studio):
     """Nothing was asked for elsewhere, and no page did anything against its rules."""
     tab.run("document.title")  # all pending messages have arrived now
     assert tab.errors == []
-    assert {url.split("/")[2] for url in tab.requests if not url.startswith("data:")} == {studio.host}
+    assert {url.split("/")[2] for url in tab.all_requests if not url.startswith("data:")} == {studio.host}
 
 
 def test_the_whole_job_on_the_demo_log(studio, tab):
@@ -104,6 +105,51 @@ def download(tab, studio, name):
         f"{name}.dictionary.html",
     }
     assert text == (studio.folder / "releases" / name / "manifest.json").read_bytes()
+
+
+def test_the_whole_job_with_the_keyboard_alone(studio, tab, baskets):
+    """No mouse, and no script that presses: tabulator, space, enter, arrows and letters."""
+    tab.visit(studio.home)
+    tab_to(tab, "path")
+    tab.tell("Input.insertText", text=str(baskets))
+    enter(tab)
+    tab_to(tab, "Next: Risk now")
+    enter(tab)
+    tab_to(tab, "Next: Words")
+    enter(tab)
+    tab_to(tab, "Next: Choose")
+    enter(tab)
+    tab_to(tab, "goal-words")
+    tab.press_key("ArrowDown", 40)  # baskets have no whole queries
+    tab_to(tab, "f-k")
+    tab.tell("Input.insertText", text="3")
+    enter(tab)
+    tab_to(tab, "start")
+    enter(tab)
+    tab.until_shown("Look at it", "#runs section")
+    tab_to(tab, "Look at it")
+    enter(tab)
+    assert {"k = 3", "flock"} <= set(tab.shown(".chosen").split("\n"))
+    tab_to(tab, "Download as zip")
+
+
+def tab_to(tab, name):
+    """Go on with the tabulator until something has the focus, by its id or its text; it is seen, and its frame too."""
+    focus = "(one => [one.id, one.innerText?.trim(), getComputedStyle(one).outlineStyle, one.getBoundingClientRect().width])(document.activeElement)"
+    for _ in range(60):
+        tab.press_key("Tab", 9)
+        identity, text, frame, width = tab.run(focus)
+        if name in (identity, text):
+            assert frame != "none" or identity.startswith("goal-")  # of a goal, its card is framed
+            assert width > 0
+            return
+    raise AssertionError(f"the tabulator does not lead to {name}")
+
+
+def enter(tab):
+    tab.run("window.left = false; true")
+    tab.press_key("Enter", 13)
+    tab.until("window.left === undefined && document.readyState === 'complete'")
 
 
 @pytest.mark.parametrize("screen", [screen.slug for screen in SCREENS])
@@ -230,6 +276,26 @@ def test_wrong_choices_are_said_beside_their_fields_and_nothing_is_lost(studio, 
     assert "confidence must be" in tab.shown("#e-confidence")
 
 
+def test_only_the_dials_of_the_method_that_will_run_are_shown(studio, tab, log):
+    project = begin(tab, studio, log)
+    tab.visit(f"{studio.home}/p/{project}/choose")
+    tab.run("document.querySelector('#choices > details').open = true")
+    tab.run("""var seen = (goal, method) => {
+        document.getElementById('goal-' + goal).checked = true;
+        document.getElementById('f-method').value = method;
+        return ['k', 'cap', 'specificity', 'private_map', 'title'].filter(one => document.getElementById('f-' + one).checkVisibility());
+    }; true""")
+    always = ["private_map", "title"]
+    assert tab.run("seen('words', '')") == ["k", "cap", *always]
+    assert tab.run("seen('people', '')") == ["k", "specificity", *always]
+    assert tab.run("seen('people', 'mosaic')") == ["k", "cap", *always]
+    assert tab.run("seen('words', 'partition')") == ["k", *always]
+    noisy = [name for name, method in METHODS.items() if method.is_noisy]
+    assert {name: tab.run(f"seen('words', '{name}')") for name in noisy} == {
+        name: ["title"] for name in noisy
+    }
+
+
 def test_choices_that_are_not_saved_are_not_left_without_a_question(studio, tab, log):
     project = begin(tab, studio, log)
     tab.visit(f"{studio.home}/p/{project}/choose")
@@ -248,6 +314,16 @@ def test_a_run_that_is_done_leads_to_the_next_step(studio, tab):
     assert tab.run("location.pathname") == "/p/sample-1/before-after"
     place = "getComputedStyle(document.querySelector('nav[aria-label=Pages] a'), '::before').content"
     assert tab.run(place) == "none"  # it is no step of the job, and has no number
+
+
+def test_what_was_opened_stays_open_when_progress_is_fetched(studio, tab):
+    """It runs after the whole jobs."""
+    tab.visit(f"{studio.home}/p/sample-1/run")
+    tab.run("""{ const one = document.querySelector('#runs summary'); one.click(); one.focus();
+        document.getElementById('runs').old = true; htmx.trigger(document.body, 'studio:jobs'); }""")
+    tab.until("!document.getElementById('runs').old")
+    assert tab.run("document.querySelector('#runs details').open")
+    assert tab.run("document.activeElement === document.querySelector('#runs summary')")
 
 
 def test_the_numbers_of_releases_are_explained(studio, tab):

@@ -29,6 +29,8 @@ __all__ = [
 ]
 
 EXPOSING = 20
+WRITTEN = ("private_map", "certificate")
+"""Switches that Python has where a release is written."""
 REPORTED = ("mosaic", "flock", "partition")
 """Methods that know person by person what they publish, so that originals can be shown beside it."""
 
@@ -124,7 +126,9 @@ def python_lines(project: Project, places: Places) -> str:
     if moves := _moves(project, places):
         arguments["moves"] = moves[-1]
     left_out = [
-        dial.option for dial, _ in said(CHOICES, choices) if dial.argument is None and dial.kind != "switch"
+        dial.option
+        for dial, text in said(CHOICES, choices)
+        if dial.argument is None and dial.name not in WRITTEN and text != "no"
     ]
     written: dict[str, Any] = {}
     flags = _switches(project)

@@ -54,6 +54,11 @@ class Dial(NamedTuple):
         """The argument in Python; None if there is none."""
         return self.name if self.python == "" else self.python
 
+    @property
+    def has_no_noise(self) -> bool:
+        """Whether it says nothing where a list with noise is made."""
+        return self.name in NOT_NOISY
+
 
 COLUMNS = (
     Dial("user", "Person", "The column that says whose line it is."),

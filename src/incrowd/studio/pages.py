@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -22,9 +23,10 @@ from incrowd.errors import BadInputError
 from incrowd.report.html import share
 from incrowd.report.vega import CONFIGS, Spec
 from incrowd.studio.commands import shell_line
-from incrowd.studio.dials import goal_of, is_noisy
+from incrowd.studio.dials import CHOICES, Dial, goal_of, is_noisy, said
 from incrowd.studio.folder import Folder
 from incrowd.studio.guard import POLICY
+from incrowd.studio.moved import moved_words
 from incrowd.studio.projects import Project, read_project
 from incrowd.studio.runner import Runner
 from incrowd.studio.screen import Screen
@@ -121,12 +123,29 @@ def _chosen(project: Project | None, screen: Screen | None) -> list[tuple[str, s
         return []
     data, choices = ("Data", project.name), project.choices
     slugs = [one.slug for one in SCREENS]
-    if screen.slug == "releases" or slugs.index(screen.slug) <= slugs.index("choose"):
+    if screen.slug == "releases" or slugs.index(screen.slug) < slugs.index("choose"):
         return [data]
+    data_and_words = [data, *_words_chosen(project)]
+    if screen.slug == "choose":
+        return data_and_words
     default = "" if project.decided else " (default)"
     what = ("Method", choices["method"]) if choices.get("method") else ("Goal", goal_of(choices) + default)
     k = [] if is_noisy(choices) else [("People who share it", f"k = {choices.get('k') or '5'}{default}")]
-    return [data, what, *k]
+    further = [(dial.label, text) for dial, text in said(CHOICES, choices) if _is_further(dial, text)]
+    return [*data_and_words, what, *k, *further]
+
+
+def _is_further(dial: Dial, text: str) -> bool:
+    """Tell whether a dial is set to what is not its default, and is shown in no other way."""
+    return text != dial.default and dial.name not in ("k", "method", "taxonomy")
+
+
+def _words_chosen(project: Project) -> list[tuple[str, str]]:
+    """Return what was chosen on Words: another taxonomy, and how many words were moved."""
+    taxonomy, moved = project.choices.get("taxonomy", ""), len(moved_words(project))
+    parts = [Path(taxonomy).name] if taxonomy else []
+    parts += [f"{moved:,} moved"] if moved else []
+    return [("Words", ", ".join(parts))] if parts else []
 
 
 def fragment(template: str, *, status: int = 200, **shown: Any) -> HTMLResponse:

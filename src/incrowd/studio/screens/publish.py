@@ -28,6 +28,7 @@ from incrowd.studio.releases import (
     zipped,
 )
 from incrowd.studio.screen import Screen
+from incrowd.studio.series import series_of
 from incrowd.studio.views import view_of
 
 __all__ = ["SCREEN"]
@@ -48,6 +49,7 @@ def _shown(folder: Folder, project: Project, release: Release) -> dict[str, Any]
     manifest = release.manifest
     places = places_of(folder, release.name)
     result = result_of(folder, release.job.id) if release.job else {}
+    series = _series_with(folder, project, release)
     is_people = manifest["format"].startswith("incrowd-release")
     return {
         "chosen": made_with(project.name, release),
@@ -60,13 +62,20 @@ def _shown(folder: Folder, project: Project, release: Release) -> dict[str, Any]
             people_are_served=is_people,
             kinds=str(manifest["parameters"].get("kinds") or "").split(","),
         ),
-        "beside": sorted({*result.get("beside", []), *_siblings(folder, project)} - {release.name}),
+        "series": bool(series),
+        "beside": sorted({*result.get("beside", []), *_siblings(folder, project)} - series - {release.name}),
         "rejected": result.get("rejected", {}).get("by_reason", {}),
         "command": shell_line(release.job.arguments) if release.job else "",
         "python": release.job.python if release.job else "",
         "map": places.map if places.map.exists() else None,
         **_audit(folder, project, release),
     }
+
+
+def _series_with(folder: Folder, project: Project, release: Release) -> set[str]:
+    """Return the releases of the series that a release is of: no two of them have an event in common."""
+    found = series_of(folder, project)
+    return found.names if found and release.name in found.names else set()
 
 
 def _siblings(folder: Folder, project: Project) -> list[str]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from incrowd.studio.pages import page, project_of, studio_of
 from incrowd.studio.releases import Release, all_releases
 from incrowd.studio.screen import Screen
+from incrowd.studio.series import series_of
 
 __all__ = ["SCREEN"]
 
@@ -27,7 +29,8 @@ TITLES = {
 def show(request: Request) -> Response:
     """Show the releases, and two of them in detail if they are named."""
     project = project_of(request)
-    releases = all_releases(studio_of(request).folder)
+    folder = studio_of(request).folder
+    releases = all_releases(folder)
     named = [request.query_params.get(place) for place in ("first", "second")]
     two = [next((one for one in releases if one.name == name), None) for name in named]
     chosen = [one for one in two if one is not None]
@@ -38,8 +41,17 @@ def show(request: Request) -> Response:
         screen=SCREEN,
         releases=releases,
         pair=chosen,
+        series=series_of(folder, project),
         tables=_compared(*chosen) if len(chosen) == len(named) else [],
     )
+
+
+def index(request: Request) -> Response:
+    """Send the index of the project's series, which may be published with its releases."""
+    found = series_of(studio_of(request).folder, project_of(request))
+    if found is None:
+        raise HTTPException(404)
+    return FileResponse(found.index_file, media_type="application/json", filename=found.index_file.name)
 
 
 class Row(NamedTuple):
@@ -85,5 +97,5 @@ SCREEN = Screen(
     "releases",
     "Releases",
     "Everything that was made in this folder, with the choices behind it. Compare two of them before you decide which one to publish.",
-    (Route("/p/{project}/releases", show),),
+    (Route("/p/{project}/releases", show), Route("/p/{project}/releases/index.json", index)),
 )

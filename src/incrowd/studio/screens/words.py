@@ -47,7 +47,17 @@ class Typed(NamedTuple):
 
 def show(request: Request) -> Response:
     """Show a word in the taxonomy, and what that lacks."""
-    return _page(request, project_of(request), request.query_params.get("find", ""))
+    project, asked = project_of(request), request.query_params
+    return _page(request, project, _top(project) if asked.get("top") == "yes" else asked.get("find", ""))
+
+
+def _top(project: Project) -> str:
+    """Return the class above all others; "" where there is none to be looked up."""
+    try:
+        used = _searched(used_taxonomy(project))
+        return "" if used.startswith("balanced") else str(_tree(used).labels[0])
+    except IncrowdError:
+        return ""
 
 
 def _page(request: Request, project: Project, word: str = "", typed: Typed = Typed()) -> Response:  # noqa: B008 - it never changes

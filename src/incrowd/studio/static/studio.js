@@ -39,6 +39,11 @@ const noteAll = () => document.querySelectorAll("[data-say]").forEach(note);
 noteAll();
 body.addEventListener("htmx:afterSettle", noteAll);
 
+// What was opened in a part that is replaced stays open; htmx itself keeps the focus on what has an id.
+let opened = [];
+body.addEventListener("htmx:beforeSwap", (event) => { opened = [...event.detail.target.querySelectorAll("details[open] > summary[id]")].map((one) => one.id); });
+body.addEventListener("htmx:afterSwap", () => opened.forEach((id) => document.getElementById(id)?.parentElement.setAttribute("open", "")));
+
 document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 
 const inWords = (s) => s < 10 ? s.toFixed(1) + " s" : s < 120 ? s.toFixed(0) + " s" : s < 7200 ? (s / 60).toFixed(0) + " min" : (s / 3600).toFixed(1) + " h";
