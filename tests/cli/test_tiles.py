@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cli.helpers import call
-from incrowd.cli.terminal import other_goals
+from incrowd.cli.terminal import USE, _use_table, other_goals
 
 WORDS = ["hardwood floors", "hardwood floors", "high school", "high school reunion", "pottery barn"]
 
@@ -123,6 +123,12 @@ def test_what_is_found_is_in_json_too(made):
 )
 def test_other_goals_are_others_and_would_run(method, items, others):
     assert other_goals(method, items) == f"Other questions: {others}."
+
+
+def test_where_no_clicks_are_found_it_says_what_would_publish_them():
+    said = [list(_use_table({"clicks_recall": recall}).columns[1].cells) for recall in (0.0, 0.5)]
+    assert said[0] == [f"{USE['clicks_recall']} (tiles have addresses with --kinds url only)"]
+    assert said[1] == [USE["clicks_recall"]]
 
 
 def test_it_says_what_was_chosen_for_what_the_file_is(log, tmp_path):

@@ -63,7 +63,7 @@ USE = {
     "pairs_error": "off, on average: counts of these pairs",
     "links_kept": "of all pairs of items that a unit has are in one tile",
     "trend_error": "off, on average: weekly counts of the 100 most frequent items",
-    "clicks_recall": "of the 1,000 most frequent pairs of a query and an address are found",
+    "clicks_recall": "of the 1,000 most frequent pairs of an item and a clicked address are found",
 }
 MEANS = {
     "avg_length": "items in a published record, on average",
@@ -389,7 +389,11 @@ def _use_table(use: Mapping[str, float]) -> Table:
     table.add_column()
     for name, meaning in USE.items():
         if use.get(name) is not None:
-            table.add_row(share(use[name]), meaning)
+            none_found = name == "clicks_recall" and not use[name]
+            table.add_row(
+                share(use[name]),
+                meaning + (" (tiles have addresses with --kinds url only)" if none_found else ""),
+            )
     return table
 
 
