@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cli.helpers import call
+from incrowd.cli.terminal import USE, _use_table, other_goals
 
 WORDS = ["hardwood floors", "hardwood floors", "high school", "high school reunion", "pottery barn"]
 
@@ -78,6 +79,67 @@ def test_tiles_can_be_searched(made):
     assert ran.code == 0
     assert "hardwood, floors" in ran.out  # as all who hold them typed them
     assert "pottery" not in ran.out
+
+
+def test_tiles_with_several_items_are_found_in_any_case_of_letters(made):
+    place, _ = made
+    ran = call("show", place / "out", "--with", "HIGH", "--with", "reunion")
+    assert (ran.code, ran.err) == (0, "")
+    assert "1 tile has HIGH and reunion" in ran.out
+    assert "high, school, reunion" in ran.out
+    assert "people have it" not in ran.out
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"), [(["zyzzyva"], "zyzzyva."), (["high", "[b]barn"], "high and [b]barn.")]
+)
+def test_a_search_that_finds_nothing_says_what_that_means(made, wanted, said):
+    place, _ = made
+    ran = call("show", place / "out", *(part for item in wanted for part in ("--with", item)))
+    assert ran.code == 0
+    assert f"No tile has {said}" in ran.out
+    assert "only a class above it is published" in ran.out
+    assert "units" not in ran.out  # no empty table
+
+
+def test_what_is_found_is_in_json_too(made):
+    place, _ = made
+    found = call("show", place / "out", "--with", "floors", "--top", 1, "--json").json
+    assert (found["with"], found["found"]) == (["floors"], 1)
+    assert [tile["items"] for tile in found["tiles"]] == [["hardwood", "floors"]]
+    assert found["tiles"][0]["people"] >= 5
+    assert "tiles" not in call("show", place / "out", "--json").json
+
+
+@pytest.mark.parametrize(
+    ("method", "items", "others"),
+    [
+        ("mosaic", "terms", "--goal queries, --goal people"),
+        ("mosaic", "queries", "--goal words, --goal people"),
+        ("flock", "nouns", "--goal words, --goal queries"),
+        ("mosaic", "raw", "--goal people"),
+        ("flock", "raw", "--goal words"),
+    ],
+)
+def test_other_goals_are_others_and_would_run(method, items, others):
+    assert other_goals(method, items) == f"Other questions: {others}."
+
+
+def test_where_no_clicks_are_found_it_says_what_would_publish_them():
+    said = [list(_use_table({"clicks_recall": recall}).columns[1].cells) for recall in (0.0, 0.5)]
+    assert said[0] == [f"{USE['clicks_recall']} (tiles have addresses with --kinds url only)"]
+    assert said[1] == [USE["clicks_recall"]]
+
+
+def test_it_says_what_was_chosen_for_what_the_file_is(log, tmp_path):
+    baskets = tmp_path / "baskets.dat"
+    baskets.write_text("1 2\n3 4\n" * 30)
+    for source, said in (
+        (log, "Chosen for a query log with times, as nothing else was said: --method mosaic"),
+        (baskets, "Chosen for baskets, as nothing else was said: --method mosaic"),
+    ):
+        out = call("anonymize", source, "--set", "confidence=1", "--out", tmp_path / source.stem).out
+        assert said in " ".join(out.split())
 
 
 def test_the_private_map_and_the_originals_prove_it(made, log):

@@ -16,6 +16,7 @@ from incrowd.report.compare_choice import choices, in_words, shown_ks
 from incrowd.report.compare_measures import flat
 from incrowd.report.compare_page import KINDS as PROMISES
 from incrowd.report.compare_page import SIGNS, render_comparison
+from incrowd.report.line_names import names_beside
 from incrowd.report.vega import PALETTES
 
 USE_CHARTS = ("items", "pairs", "pair_counts", "kept")
@@ -217,6 +218,22 @@ def test_one_specificity_is_no_curve():
     rows = chart_rows(curves((1.0,))["runs"])
     assert {row["family"] for row in rows} == {"partition", "flock:specificity=1.0"}
     assert [row["right"] for row in rows] == ["2", "5", "10 partition", "2", "5", "10 flock:specificity=1.0"]
+
+
+def test_points_of_a_method_that_stand_together_share_one_name():
+    def points(*places):
+        return [
+            {"line": "mosaic", "k": k, "right": name, "x": x, "y": y}
+            for (k, name), (x, y) in zip([(2, "2"), (5, "5"), (10, "10 mosaic")], places, strict=True)
+        ]
+
+    def names(*places):
+        return [row["right"] for row in names_beside(points(*places), ("x", (0, 1)), ("y", (0, 1)))]
+
+    assert names((0.1, 0.1), (0.5, 0.1), (0.1, 0.9)) == ["2", "5", "10 mosaic"]
+    assert names((0.1, 0.1), (0.5, 0.5), (0.502, 0.5)) == ["2", "", "5, 10 mosaic"]
+    assert names((0.5, 0.5), (0.501, 0.5), (0.502, 0.51)) == ["", "", "2, 5, 10 mosaic"]
+    assert names((0.5, 0.5), (0.5, 0.6), (0.5, 0.7)) == ["2", "5", "10 mosaic"]  # one above the other
 
 
 def with_noise(result):

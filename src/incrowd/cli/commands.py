@@ -309,16 +309,23 @@ def compare(
 
 @click.command(short_help="Show a release: its claim, its losses, some records.")
 @click.argument("directory", type=FILE)
-@click.option("--with", "wanted", metavar="ITEM", help="Of a release of tiles, show those with this item.")
+@click.option(
+    "--with",
+    "wanted",
+    metavar="ITEM",
+    multiple=True,
+    help="Of a release of tiles, show those with this item; given several times, those with all of them.",
+)
 @click.option(
     "--top", type=click.IntRange(min=1), default=10, show_default=True, help="How many tiles to show."
 )
 @json_option
-def show(directory: Path, wanted: str | None, top: int, as_json: bool) -> None:  # noqa: FBT001
+def show(directory: Path, wanted: tuple[str, ...], top: int, as_json: bool) -> None:  # noqa: FBT001
     """Show the release in DIRECTORY as its manifest describes it (use 'incrowd audit' to check it)."""
     import msgspec
 
     from incrowd.cli.terminal import show_list, show_release, show_tiles
+    from incrowd.cli.tile_search import found_as_json, show_found
     from incrowd.errors import BadInputError
     from incrowd.release.files.manifest import LIST_FORMAT, TILES_FORMAT, Manifest, format_of, read_manifest
     from incrowd.release.files.noisy_list import ListManifest
@@ -328,14 +335,17 @@ def show(directory: Path, wanted: str | None, top: int, as_json: bool) -> None: 
     is_tiles = form == TILES_FORMAT
     kind = TileManifest if is_tiles else ListManifest if form == LIST_FORMAT else Manifest
     manifest = read_manifest(directory, kind)
-    if wanted is not None and not is_tiles:
+    if wanted and not is_tiles:
         raise BadInputError(f"--with searches tiles, and {directory} is no release of tiles: drop --with")
     if as_json:
-        print_json(msgspec.to_builtins(manifest))
+        found = found_as_json(directory, wanted, top) if wanted else {}
+        print_json(msgspec.to_builtins(manifest) | found)
+    elif wanted:
+        show_found(directory, wanted, top)
     elif form == LIST_FORMAT:
         show_list(directory, manifest)
     elif is_tiles:
-        show_tiles(directory, manifest, wanted=wanted, top=top)
+        show_tiles(directory, manifest, top)
     else:
         show_release(directory, manifest)
 

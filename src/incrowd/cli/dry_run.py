@@ -135,7 +135,7 @@ def _show_choices(console: Console, plan: Plan) -> None:
     for option, why in plan.reasons.items():
         table.add_row(f"  {option}", Text(why))
     console.print(table)
-    console.print(f"Other questions: {other_goals(job.method.name)}.\n")
+    console.print(f"{other_goals(job.method.name, job.items)}\n")
 
 
 def _show_estimate(console: Console, method: str, estimate: Estimate) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -14,14 +15,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from incrowd.cli.tile_search import table_of
 from incrowd.core.claims import PARTS, plural_of
-from incrowd.core.kinds import text_of
 from incrowd.errors import BadInputError
 from incrowd.methods.registry import GOALS
 from incrowd.release.budget import Budget
 from incrowd.release.files.noisy_list import read_list
-from incrowd.release.files.records import class_name, shown
-from incrowd.release.files.telling import telling_tiles
+from incrowd.release.files.records import Label, class_name, shown
+from incrowd.release.files.telling import special_first, telling_tiles
 from incrowd.release.files.tiles import TileManifest, open_tiles
 from incrowd.release.model import Release
 from incrowd.release.tiles import TileRelease
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from incrowd.auditing.result import Audit
     from incrowd.jobs.run import Outcome
     from incrowd.jobs.spec import Taken
+    from incrowd.logs.input import Input
     from incrowd.release.files.manifest import Manifest
     from incrowd.release.files.noisy_list import ListManifest
 
@@ -61,7 +63,7 @@ USE = {
     "pairs_error": "off, on average: counts of these pairs",
     "links_kept": "of all pairs of items that a unit has are in one tile",
     "trend_error": "off, on average: weekly counts of the 100 most frequent items",
-    "clicks_recall": "of the 1,000 most frequent pairs of a query and an address are found",
+    "clicks_recall": "of the 1,000 most frequent pairs of an item and a clicked address are found",
 }
 MEANS = {
     "avg_length": "items in a published record, on average",
@@ -86,7 +88,8 @@ def show_outcome(outcome: Outcome) -> None:
     release, result = outcome.release, outcome.audit
     if outcome.made.chosen:
         console.print(
-            f"Chosen, as nothing else was said: {' '.join(outcome.made.chosen)}. Other questions: {other_goals(release.method)}.\n"
+            f"Chosen for {_sort_of(outcome.made.read)}, as nothing else was said: {' '.join(outcome.made.chosen)} "
+            f"(--dry-run says why). {other_goals(release.method, release.parameters.get('items'))}\n"
         )
     _show_claim(console, result)
     console.print()
@@ -141,11 +144,23 @@ def _show_window(console: Console, taken: Taken) -> None:
         console.print(f"{taken.after:,} events after the window were left out: they can still be released.")
 
 
-def other_goals(method: str) -> str:
-    """Return the goals that lead elsewhere than to a method with its own defaults."""
-    return ", ".join(
-        f"--goal {name}" for name, goal in GOALS.items() if goal.items is not None or goal.method != method
-    )
+def _sort_of(read: Input) -> str:
+    """Say what the file is, as far as the choice of a method's input depends on it."""
+    if read.is_baskets:
+        return "baskets"
+    return f"a query log {'with' if read.has_times else 'without'} times"
+
+
+def other_goals(method: str, items: str | None) -> str:
+    """Return the goals that lead elsewhere than to a method with such items; baskets hold no queries to ask about."""
+    special = {goal.items for goal in GOALS.values()} - {None}
+    asked = items if items in special else None
+    others = [
+        f"--goal {name}"
+        for name, goal in GOALS.items()
+        if (goal.method, goal.items) != (method, asked) and not (goal.items and items == "raw")
+    ]
+    return f"Other questions: {', '.join(others)}."
 
 
 def _show_claim(console: Console, result: Audit) -> None:
@@ -203,11 +218,9 @@ def show_release(directory: Path, manifest: Manifest) -> None:
     _show_account(console, manifest.account)
 
 
-def show_tiles(
-    directory: Path, manifest: TileManifest, *, wanted: str | None = None, top: int = LISTED
-) -> None:
-    """Show what a manifest of tiles states, and the tiles that most people hold, or those with a word."""
-    console, tiles = plain_console(), _tiles_table(directory, wanted, top)
+def show_tiles(directory: Path, manifest: TileManifest, top: int = LISTED) -> None:
+    """Show what a manifest of tiles states, and the most telling tiles."""
+    console, tiles = plain_console(), _tiles_table(directory, top)
     _show_said(console, manifest.claim.in_words, manifest.claim.not_promised)
     console.print()
     console.print(_use_table(msgspec.to_builtins(manifest.use)))
@@ -216,31 +229,17 @@ def show_tiles(
     _show_account(console, manifest.account)
 
 
-def _tiles_table(directory: Path, wanted: str | None = None, top: int = LISTED) -> Table:
-    """Return the tiles that most people hold, or those with a word."""
+def _tiles_table(directory: Path, top: int = LISTED) -> Table:
+    """Return the most telling tiles; where none has several labels, those that most people hold."""
     tiles = open_tiles(directory)
-    found = [tile for tile in tiles if wanted is None or wanted in {text_of(text) for text, _ in tile.labels}]
-    largest = sorted(found, key=lambda tile: (-tile.people * len(tile.labels), tile.labels))
-    about = f"those with {visible(wanted)}" if wanted else "those that most people hold"
-    telling = [one.tile for one in telling_tiles(tiles, top)] if wanted is None else []
-    if telling:
-        largest, about = (
-            telling,
-            "the most telling: large, held by many, most of what their labels are held for",
-        )
-    table = Table(
-        box=None,
-        pad_edge=False,
-        min_width=64,
-        title=f"Of {len(found):,} tiles, {about}",
-        title_justify="left",
+    about, shown_first = (
+        "the most telling: large, held by many, most of what their labels are held for",
+        [one.tile for one in telling_tiles(tiles, top)],
     )
-    table.add_column("people", justify="right", style="bold")
-    table.add_column("units", justify="right")
-    table.add_column("tile")
-    for tile in largest[:top]:
-        table.add_row(f"{tile.people:,}", f"{tile.units:,}", Text(visible(tile.in_words)))
-    return table
+    if not shown_first:
+        about = "those that most people hold"
+        shown_first = sorted(tiles, key=lambda tile: (-tile.people, tile.labels))[:top]
+    return table_of(f"Of {len(tiles):,} tiles, {about}", shown_first)
 
 
 def show_list(directory: Path, manifest: ListManifest) -> None:
@@ -390,7 +389,11 @@ def _use_table(use: Mapping[str, float]) -> Table:
     table.add_column()
     for name, meaning in USE.items():
         if use.get(name) is not None:
-            table.add_row(share(use[name]), meaning)
+            none_found = name == "clicks_recall" and not use[name]
+            table.add_row(
+                share(use[name]),
+                meaning + (" (tiles have addresses with --kinds url only)" if none_found else ""),
+            )
     return table
 
 
@@ -427,27 +430,33 @@ def _losses_table(
 
 
 def _examples_table(directory: Path) -> Table:
-    """Return some published records, evenly spaced through the file, with how many share each."""
+    """Return some published records, evenly spaced through the file, each by what is special in it, with how many share it."""
     try:
-        rows = pq.read_table(directory / "records.parquet", columns=["items", "exact"]).to_pydict()
+        rows = pq.read_table(directory / "records.parquet", columns=["items", "exact", "counts"]).to_pydict()
     except (OSError, KeyError, pa.ArrowException):
         raise BadInputError(
             f"{directory}: records.parquet is missing or damaged; see 'incrowd audit'"
         ) from None
-    records = (list(zip(*record, strict=False)) for record in zip(rows["items"], rows["exact"], strict=True))
-    groups = [(len(list(same)), labels) for labels, same in groupby(records)]
+    same = groupby(zip(rows["items"], rows["exact"], rows["counts"], strict=True))
+    groups = [(len(list(copies)), list(zip(*said, strict=True))) for said, copies in same]
+    rows_with: Counter[Label] = Counter()
+    for shared, record in groups:
+        rows_with.update({(text, exact): shared for text, exact, _ in record})
     table = Table(
         box=None,
         pad_edge=False,
-        title=f"Some published records (a word, a {class_name('class')})",
+        title=f"Some published records (a word, a {class_name('class')}), what the fewest records have first",
         title_justify="left",
     )
     table.add_column("shared by", justify="right", style="bold")
     table.add_column("record")
     for i in range(min(EXAMPLES, len(groups))):
-        shared, labels = groups[i * len(groups) // min(EXAMPLES, len(groups))]
-        more = f" and {len(labels) - EXAMPLE_ITEMS} more" if len(labels) > EXAMPLE_ITEMS else ""
-        names = " · ".join(visible(shown(label)) for label in labels[:EXAMPLE_ITEMS])
+        shared, record = groups[i * len(groups) // min(EXAMPLES, len(groups))]
+        special = special_first(
+            [(text, exact) for text, exact, _ in record], [one[2] for one in record], rows_with
+        )
+        more = f" and {len(record) - EXAMPLE_ITEMS} more" if len(record) > EXAMPLE_ITEMS else ""
+        names = " · ".join(visible(shown(label)) for label, _ in special[:EXAMPLE_ITEMS])
         table.add_row(f"{shared:,}", Text(names + more))
     return table
 

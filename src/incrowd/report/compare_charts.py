@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from incrowd.report.compare_measures import RISKS, risks_of
-from incrowd.report.line_names import HEIGHT, log_axis, names_at_ends, room_for_names
+from incrowd.report.line_names import HEIGHT, TALL, log_axis, names_at_ends, names_beside, room_for_names
 from incrowd.report.vega import Spec
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
 
 Row = Mapping[str, Any]
 
-TALL = 400
 CURVE, EPS = (
     "specificity",
     "eps",
@@ -360,11 +359,12 @@ def _around(drawn: Sequence[Row], field: str, part: float) -> list[float]:
 def against(rows: Sequence[Row], chart: Chart) -> Spec:
     """Return a chart of one measure against another: a point for each method and k, and any curves."""
     assert chart.against is not None  # noqa: S101 - the caller has such charts
-    drawn = _drawn(rows, chart)
-    x = _axis(
-        *chart.against, {"domain": _around(drawn, chart.against[0], room_for_names(drawn)), "nice": False}
-    )
-    y = _axis(chart.field, chart.axis, {"domain": _around(drawn, chart.field, 0.04), "nice": False})
+    drawn, across = _drawn(rows, chart), chart.against[0]
+    down = _around(drawn, chart.field, 0.04)
+    named_within = (across, _around(drawn, across, room_for_names(drawn))), (chart.field, down)
+    names = names_beside(drawn, *named_within)
+    x = _axis(*chart.against, {"domain": _around(drawn, across, room_for_names(names)), "nice": False})
+    y = _axis(chart.field, chart.axis, {"domain": down, "nice": False})
     for axis in (x, y):  # room for marks and names is no value
         axis["axis"]["labelExpr"] = "datum.value < 0 || datum.value > 1 ? '' : datum.label"
     path = {
@@ -375,7 +375,7 @@ def against(rows: Sequence[Row], chart: Chart) -> Spec:
             "strokeDash": _promise(rows, DASHES),
         },
     }
-    texts = [_text("left", -9), _text("right", 9)]
+    texts = [_text("left", -9), {"data": {"values": names}, **_text("right", 9)}]
     return {**_chart(rows, chart, {"x": x, "y": y}, [path, *texts], legend=True), "height": TALL}
 
 

@@ -62,9 +62,14 @@ def risk_chart(rows: Sequence[Row], limits: Mapping[str, float]) -> dict[str, Sp
             "params": [_choice(drawn)],
             "transform": [*asked, {"filter": {"and": valid}}],
             "encoding": {**spec["encoding"], "x": x, "y": y},
-            "layer": [*_limit_lines(limits, end), ends, *spec["layer"]],
+            "layer": [*_limit_lines(limits, end), ends, *map(_of_runs, spec["layer"])],
         }
     }
+
+
+def _of_runs(layer: Spec) -> Spec:
+    """Return a layer that draws the runs themselves: their places depend on which risk the reader chooses."""
+    return {name: value for name, value in layer.items() if name != "data"}
 
 
 def _choice(drawn: Sequence[Row]) -> Spec:

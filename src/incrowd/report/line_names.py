@@ -8,11 +8,11 @@ from typing import Any
 
 from incrowd.report.vega import Spec
 
-__all__ = ["HEIGHT", "log_axis", "names_at_ends", "room_for_names"]
+__all__ = ["HEIGHT", "TALL", "log_axis", "names_at_ends", "names_beside", "room_for_names"]
 
 Row = Mapping[str, Any]
 
-HEIGHT = 260
+HEIGHT, TALL = 260, 400
 # A line of text, a letter, a chart of two and a wide one have about so many pixels.
 NAME_HEIGHT, LETTER, CHART_WIDTH, WIDE_CHART = 13, 6.2, 440, 1000
 MOST_FOR_NAMES = 0.45  # of a chart's width
@@ -33,6 +33,41 @@ def names_at_ends(last: Mapping[str, Row], field: str, domain: tuple[float, floa
         row = {name: last[label][name] for name in ("family", "kind", "k", "eps")}
         found.append({**row, "label": label, field: math.exp(value) if log else value})
     return found
+
+
+def names_beside(
+    drawn: Sequence[Row], x: tuple[str, Sequence[float]], y: tuple[str, Sequence[float]]
+) -> list[Row]:
+    """Return the rows of a wide chart's points with the names at their right; points of a line that stand together share one name.
+
+    Parameters
+    ----------
+    drawn
+        The rows, those of a line in order.
+    x, y
+        The field of each axis, and where the axis begins and ends.
+    """
+    found: list[Row] = []
+    last: dict[str, int] = {}
+    for row in drawn:
+        before, name = last.get(row["line"]), row["right"]
+        if before is not None and _overlap(found[before], row, x, y):
+            name = f"{found[before]['right']}, {name}"
+            found[before] = {**found[before], "right": ""}
+        last[row["line"]] = len(found)
+        found.append({**row, "right": name})
+    return found
+
+
+def _overlap(one: Row, other: Row, x: tuple[str, Sequence[float]], y: tuple[str, Sequence[float]]) -> bool:
+    """Whether the name of one point, which is nothing but a k, would stand on another point or on its name."""
+    if not (one["right"] and other["right"]) or one["right"].strip("0123456789, "):
+        return False
+    near = ((x, LETTER * len(one["right"]) + 14, WIDE_CHART), (y, NAME_HEIGHT, TALL))
+    return all(
+        abs(one[field] - other[field]) / (ends[1] - ends[0]) * size < room
+        for (field, ends), room, size in near
+    )
 
 
 def _apart(places: Sequence[float], gap: float) -> list[float]:

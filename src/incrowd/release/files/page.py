@@ -15,6 +15,7 @@ from incrowd.release.files.charts import charts
 from incrowd.release.files.digest import Digest
 from incrowd.release.files.manifest import Manifest
 from incrowd.release.files.records import Label
+from incrowd.release.files.telling import special_first
 from incrowd.report.bound import bound_note
 from incrowd.report.html import render, share
 from incrowd.report.summary import summary_of
@@ -120,9 +121,7 @@ def _losses(manifest: Manifest) -> list[tuple[str, str, str]]:
 
 
 def _sample(digest: Digest) -> list[tuple[int, list[tuple[str, bool, int]]]]:
-    """Return a few published records in order, with how many share each."""
-    chosen = sorted((record, size) for _, size, record in digest.sample)
-    return [
-        (size, [(text, exact, count) for (text, exact), count in zip(*record, strict=True)])
-        for record, size in chosen
-    ]
+    """Return a few published records, each by what is special in it, with how many share it; the most special first."""
+    chosen = [(special_first(*record, digest.rows_with), size) for _, size, record in digest.sample]
+    chosen.sort(key=lambda one: ([digest.rows_with[label] for label, _ in one[0]], one[0]))
+    return [(size, [(text, exact, count) for (text, exact), count in record]) for record, size in chosen]

@@ -1,11 +1,11 @@
-"""What published tiles tell at a glance: those that surprise, which labels hold together, and where risk remains.
+"""What a release tells at a glance: tiles that surprise, what is special in a record, which labels hold together, where risk remains.
 
-Everything here follows from the published tiles alone: of how many units there are only two digits are published, so no measure needs it.
+Everything here follows from what is published alone: of how many units there are only two digits are published, so no measure needs it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -14,11 +14,11 @@ import numpy as np
 from incrowd.core.kinds import KINDS
 from incrowd.core.ragged import filtered_starts, list_sums, pairs_within
 from incrowd.core.types import Floats, Ints64
-from incrowd.release.files.records import shown
+from incrowd.release.files.records import Label, shown
 from incrowd.release.files.tile_table import Tile, TileTable
 from incrowd.report.graph import Drawing, draw
 
-__all__ = ["Risk", "Telling", "drawing_of", "risk_of", "telling_tiles"]
+__all__ = ["Risk", "Telling", "drawing_of", "risk_of", "special_first", "telling_tiles"]
 
 MOST_BOXES = 60
 PARTNERS = 7  # of each hub
@@ -43,6 +43,19 @@ class Risk(NamedTuple):
     at_k: int
     tiles: int
     surest: float
+
+
+def special_first(
+    labels: Sequence[Label], counts: Sequence[int], rows_with: Mapping[Label, int]
+) -> list[tuple[Label, int]]:
+    """Return the labels of a record with their counts, those first that the fewest records have.
+
+    Of labels that as many records have, items come before classes, and what the record has more often before the rest.
+    """
+    return sorted(
+        zip(labels, counts, strict=True),
+        key=lambda one: (rows_with[one[0]], not one[0][1], -one[1], one[0][0]),
+    )
 
 
 def telling_tiles(tiles: Sequence[Tile], most: int) -> list[Telling]:
