@@ -12,6 +12,7 @@ import pytest
 
 import incrowd as ic
 from cli.helpers import call, refused
+from incrowd.release.files.dictionary import columns_in
 from incrowd.release.files.manifest import read_manifest
 from incrowd.release.files.tiles import TileManifest, open_tiles, write_tiles
 
@@ -124,6 +125,26 @@ def test_thresholds_hold_and_the_audit_recounts_them(made, log, tmp_path):
     ran = call("audit", tmp_path / "copy", "--json")
     assert ran.code == 1
     assert "fewer people than labels of their kinds need" in ran.out
+
+
+def test_the_audit_says_which_thresholds_it_recounted(made, log):
+    place, _ = made
+    of_files = call("audit", place / "out", "--json").json["checks"]
+    assert "tiles are said to be held by as many people as their kinds need: items+url=7,place=10" in of_files
+    proof = ("--original", log, "--private-map", place / "map")
+    recounted = call("audit", place / "out", *proof, "--json").json["checks"]
+    assert "tiles are held by as many people as their kinds need: items+url=7,place=10" in recounted
+
+
+def test_the_dictionary_explains_the_columns_of_kinds(made):
+    """In every form of the tiles, and in the taxonomy."""
+    place, _ = made
+    entries = {(path.name, one.name): one for path in (place / "out").iterdir() for one in columns_in(path)}
+    assert all(one.meaning.endswith(".") for one in entries.values())
+    for name in ("tiles.parquet", "tiles.jsonl"):
+        assert entries[name, "url"].what == "list of text"
+        assert entries[name, "url_exact"].what == "list of true or false"
+    assert entries["tiles.csv", "kind"].what == entries["taxonomy.parquet", "kind"].what == "text"
 
 
 def test_lower_thresholds_in_the_manifest_are_found(made, tmp_path):

@@ -48,6 +48,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "order": "In which order the labels are read, as places in items from 0; empty where it is their own order.",
         "tile": "The number of the tile, from 0, in the order of tiles.parquet.",
         "item": "One label of the tile; a class is written in angle quotation marks.",
+        "kind": "Which kind of items the label is of: items for the main ones, else as url or week.",
     },
     "records": {
         "items": _ITEMS,
@@ -58,6 +59,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "count": "How often the record has the label.",
     },
     "taxonomy": {
+        "kind": "Which kind of items the label is of, as url or week; nothing for the main ones.",
         "label": "The name of a published item or class.",
         "exact": _ONE_EXACT,
         "parent": "The class right above it; nothing for the topmost.",
@@ -156,11 +158,12 @@ NUMBERS: Mapping[str, str] = {
 }
 _TEXT_TYPES: Mapping[tuple[str, str], str] = {
     ("csv", "item"): "text",
+    ("csv", "kind"): "text",
     ("csv", "exact"): "true or false",
     ("jsonl", "items"): "list of text",
     ("jsonl", "exact"): "list of true or false",
-    ("jsonl", "counts"): "list of number",
-    ("jsonl", "order"): "list of number",
+    ("jsonl", "counts"): "list of numbers",
+    ("jsonl", "order"): "list of numbers",
 }
 _UNITS: Mapping[str, str] = {
     "user": "all queries of one person",
@@ -208,7 +211,7 @@ def columns_in(path: Path) -> list[Entry]:
         schema = pq.read_schema(part_files(path)[0])
         named = [(field.name, _type_of(str(field.type))) for field in schema]
     elif form in ("jsonl", "csv"):
-        named = [(name, _TEXT_TYPES.get((form, name), "number")) for name in _names_in(path, form)]
+        named = [(name, _text_type(form, name)) for name in _names_in(path, form)]
     else:
         return []
     one = form == "csv"  # a line for each label
@@ -222,6 +225,14 @@ def _names_in(path: Path, form: str) -> list[str]:
     with path.open(encoding="utf-8") as file:
         line = file.readline()
     return list(json.loads(line or "{}")) if form == "jsonl" else line.strip().split(",")
+
+
+def _text_type(form: str, name: str) -> str:
+    kind, _, rest = name.partition("_")
+    usual = (
+        name if kind not in KINDS else "exact" if rest else "items"
+    )  # columns of a kind are as those of the main one
+    return _TEXT_TYPES.get((form, usual), "number")
 
 
 def _meaning(stem: str, name: str) -> str:
