@@ -184,6 +184,8 @@ def test_shown_as_people_read_it(made):
     page = (place / "out/report.html").read_text(encoding="utf-8")
     assert "Weekly counts of the 100 most frequent items" in page
     assert "no times are published" not in page
+    of_kinds = page.partition("Words with other kinds")[2].partition("</table>")[0]
+    assert "high school | www.classmates.com" in of_kinds
     out = call("show", place / "out", "--with", "US/TX/Austin", "--top", 50).out
     assert "US/TX/Austin" in out
     assert "\x1f" not in out
