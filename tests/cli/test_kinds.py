@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 
 import pandas as pd
@@ -12,9 +13,11 @@ import pytest
 
 import incrowd as ic
 from cli.helpers import call, refused
-from incrowd.release.files.dictionary import columns_in
+from incrowd.core.kinds import KINDS as KINDS_OF_ITEMS
+from incrowd.release.files.dictionary import WRITTEN, columns_in
 from incrowd.release.files.manifest import read_manifest
 from incrowd.release.files.tiles import TileManifest, open_tiles, write_tiles
+from incrowd.taxonomy.ladders import count_misspelled, way_up
 
 HEADER = "User\tQuery\tTime\tURL\tPlace\tDevice\tLanguage\tShown"
 KINDS = "url,shown,hour,week,place,device,language"
@@ -144,7 +147,31 @@ def test_the_dictionary_explains_the_columns_of_kinds(made):
     for name in ("tiles.parquet", "tiles.jsonl"):
         assert entries[name, "url"].what == "list of text"
         assert entries[name, "url_exact"].what == "list of true or false"
+        assert entries[name, "order"].what == "list of numbers"
+        assert "2006-W13" in entries[name, "week"].meaning
     assert entries["tiles.csv", "kind"].what == entries["taxonomy.parquet", "kind"].what == "text"
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_ITEMS)
+def test_the_dictionary_says_how_labels_of_a_kind_are_written(kind):
+    """Its examples are labels as they are published, and the classes above them."""
+    item = {
+        "url": "example.gov/moon?page=2",
+        "shown": "example.gov/moon #2",
+        "hour": "09:00",
+        "day": "2006-03-31",
+        "week": "2006-W13",
+        "month": "2006-03",
+        "place": "US/TX/Austin",
+        "device": "mobile/ios",
+        "language": "en-us",
+    }[kind]
+    assert item in WRITTEN[kind]
+    assert not count_misspelled(kind, [item], exact=True)
+    examples = set(
+        re.findall(r"\d\d:\d\d-\d\d:\d\d|2006-Q1|US/TX(?=\.)|(?<=as )en(?=\.)|\.gov(?=\))", WRITTEN[kind])
+    )
+    assert examples <= set(way_up(kind, item))
 
 
 def test_lower_thresholds_in_the_manifest_are_found(made, tmp_path):

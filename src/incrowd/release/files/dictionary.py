@@ -12,7 +12,17 @@ import pyarrow.parquet as pq
 
 from incrowd.release.files.parts import part_files
 
-__all__ = ["CLAIM", "FILES", "NUMBERS", "PARAMETERS", "Entry", "columns_in", "file_in_words", "unit_in_words"]
+__all__ = [
+    "CLAIM",
+    "FILES",
+    "NUMBERS",
+    "PARAMETERS",
+    "WRITTEN",
+    "Entry",
+    "columns_in",
+    "file_in_words",
+    "unit_in_words",
+]
 
 
 class Entry(NamedTuple):
@@ -77,6 +87,17 @@ KINDS: Mapping[str, str] = {
     "place": "places",
     "device": "kinds of device",
     "language": "languages",
+}
+WRITTEN: Mapping[str, str] = {
+    "url": "Without scheme and fragment, as example.gov/moon?page=2; a class is the page without what follows the question mark, the site (example.gov), or the ending of sites (.gov).",
+    "shown": "With the rank behind, as example.gov/moon #2; a class is the address without the rank, or what lies above that.",
+    "hour": "The hour's first minute (UTC), as 09:00; a class is six hours, as 06:00-12:00.",
+    "day": "As 2006-03-31 (UTC); a class is the ISO week or the year.",
+    "week": "ISO weeks, from Monday on (UTC), as 2006-W13; a class is the year.",
+    "month": "As 2006-03 (UTC); a class is the quarter, as 2006-Q1, or the year.",
+    "place": "The largest part first, as US/TX/Austin; a class is a region around it, as US/TX.",
+    "device": "The most general part first, as mobile/ios; a class is without the last part.",
+    "language": "As en-us; a class is the language without the region, as en.",
 }
 PARAMETERS: Mapping[str, str] = {
     "k": "How many different people (or records, if the claim says so) must share whatever is published.",
@@ -241,10 +262,11 @@ def _meaning(stem: str, name: str) -> str:
         return COLUMNS[stem][name]
     if kind in KINDS and rest == "exact":
         return f"Of each of the {KINDS[kind]} whether it is the very one (true) or a class (false)."
-    return f"The {KINDS[kind]} of the tile, as items of their own kind." if kind in KINDS else ""
+    return f"The {KINDS[kind]} of the tile. {WRITTEN[kind]}" if kind in KINDS else ""
 
 
 def _type_of(text: str) -> str:
     """Return a column's type as people know it."""
     plain = re.sub(r"\bint\d+\b", "number", re.sub(r"list<\w+: (\w+)>", r"list of \1", text))
-    return plain.replace("string", "text").replace("bool", "true or false")
+    named = plain.replace("string", "text").replace("bool", "true or false")
+    return named.replace("list of number", "list of numbers")
