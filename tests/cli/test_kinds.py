@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 
 import pandas as pd
@@ -12,8 +13,11 @@ import pytest
 
 import incrowd as ic
 from cli.helpers import call, refused
+from incrowd.core.kinds import KINDS as KINDS_OF_ITEMS
+from incrowd.release.files.dictionary import WRITTEN, columns_in
 from incrowd.release.files.manifest import read_manifest
 from incrowd.release.files.tiles import TileManifest, open_tiles, write_tiles
+from incrowd.taxonomy.ladders import count_misspelled, way_up
 
 HEADER = "User\tQuery\tTime\tURL\tPlace\tDevice\tLanguage\tShown"
 KINDS = "url,shown,hour,week,place,device,language"
@@ -126,6 +130,50 @@ def test_thresholds_hold_and_the_audit_recounts_them(made, log, tmp_path):
     assert "fewer people than labels of their kinds need" in ran.out
 
 
+def test_the_audit_says_which_thresholds_it_recounted(made, log):
+    place, _ = made
+    of_files = call("audit", place / "out", "--json").json["checks"]
+    assert "tiles are said to be held by as many people as their kinds need: items+url=7,place=10" in of_files
+    proof = ("--original", log, "--private-map", place / "map")
+    recounted = call("audit", place / "out", *proof, "--json").json["checks"]
+    assert "tiles are held by as many people as their kinds need: items+url=7,place=10" in recounted
+
+
+def test_the_dictionary_explains_the_columns_of_kinds(made):
+    """In every form of the tiles, and in the taxonomy."""
+    place, _ = made
+    entries = {(path.name, one.name): one for path in (place / "out").iterdir() for one in columns_in(path)}
+    assert all(one.meaning.endswith(".") for one in entries.values())
+    for name in ("tiles.parquet", "tiles.jsonl"):
+        assert entries[name, "url"].what == "list of text"
+        assert entries[name, "url_exact"].what == "list of true or false"
+        assert entries[name, "order"].what == "list of numbers"
+        assert "2006-W13" in entries[name, "week"].meaning
+    assert entries["tiles.csv", "kind"].what == entries["taxonomy.parquet", "kind"].what == "text"
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_ITEMS)
+def test_the_dictionary_says_how_labels_of_a_kind_are_written(kind):
+    """Its examples are labels as they are published, and the classes above them."""
+    item = {
+        "url": "example.gov/moon?page=2",
+        "shown": "example.gov/moon #2",
+        "hour": "09:00",
+        "day": "2006-03-31",
+        "week": "2006-W13",
+        "month": "2006-03",
+        "place": "US/TX/Austin",
+        "device": "mobile/ios",
+        "language": "en-us",
+    }[kind]
+    assert item in WRITTEN[kind]
+    assert not count_misspelled(kind, [item], exact=True)
+    examples = set(
+        re.findall(r"\d\d:\d\d-\d\d:\d\d|2006-Q1|US/TX(?=\.)|(?<=as )en(?=\.)|\.gov(?=\))", WRITTEN[kind])
+    )
+    assert examples <= set(way_up(kind, item))
+
+
 def test_lower_thresholds_in_the_manifest_are_found(made, tmp_path):
     """A publisher who made the release with others than it says is found by whoever recounts."""
     place, _ = made
@@ -163,6 +211,8 @@ def test_shown_as_people_read_it(made):
     page = (place / "out/report.html").read_text(encoding="utf-8")
     assert "Weekly counts of the 100 most frequent items" in page
     assert "no times are published" not in page
+    of_kinds = page.partition("Words with other kinds")[2].partition("</table>")[0]
+    assert "high school | www.classmates.com" in of_kinds
     out = call("show", place / "out", "--with", "US/TX/Austin", "--top", 50).out
     assert "US/TX/Austin" in out
     assert "\x1f" not in out

@@ -9,6 +9,7 @@ import pytest
 from cli.helpers import aol_log, call, refused
 from incrowd.cli.commands import anonymize
 from incrowd.cli.config import keys_of, profiles
+from incrowd.cli.overruled import fitted_settings
 
 
 def read(*arguments):
@@ -90,17 +91,60 @@ def test_a_copy_can_be_made_changed_and_used(tmp_path, log, monkeypatch):
     assert line == "--profile makes a copy as it is: drop --k, or say it in the copy"
 
 
+def thresholds_with(*arguments):
+    """Return the thresholds with which a job with the profile runs."""
+    context = anonymize.make_context("anonymize", ["log.tsv", "--profile", "search-sharing", *arguments])
+    given = context.params
+    return fitted_settings(given["settings"], given, given["k"], context)["thresholds"]
+
+
+@pytest.mark.parametrize(
+    ("options", "left"),
+    [
+        ("", "word=10,url=10,word+url=10,place=50"),
+        ("--kinds url,week", "items=10,items+url=10,url=10"),
+        ("--k 20", "place=50"),
+        ("--k 60 --kinds week", ""),
+        ("--k 5", "items=10,items+url=10,url=10,place=50"),
+        ("--k 20 --set thresholds=word=10", "word=10"),
+        ("--kinds week --set cap=2", "items=10"),
+        ("--kinds week --set thresholds=place=50", "place=50"),
+    ],
+)
+def test_other_kinds_or_another_k_leave_the_thresholds_that_still_say_something(options, left):
+    """What is typed stays, and is refused if it does not fit."""
+    assert thresholds_with(*options.split()) == left
+
+
+def test_a_configuration_with_other_kinds_fits_the_profile_too(tmp_path):
+    config = tmp_path / "mine.toml"
+    config.write_text('kinds = "url"\nk = 12\n', encoding="utf-8")
+    assert thresholds_with("--config", str(config)) == ""
+    config.write_text('kinds = "url"\n[set]\nthresholds = "place=50"\n', encoding="utf-8")
+    assert thresholds_with("--config", str(config)) == "place=50"  # beside each other: a mistake, and refused
+
+
+def test_another_goal_chooses_its_own_items(log):
+    def items(*options):
+        options = ("--profile", "search-sharing", "--kinds", "week", *options)
+        return call("anonymize", log, *options, "--dry-run", "--json").json["items"]
+
+    assert items("--goal", "queries") == "queries"
+    assert items("--goal", "queries", "--items", "terms") == items("--goal", "words") == "terms"
+
+
 def test_the_profile_makes_a_release_with_its_pages(tmp_path):
     rows = {
         user: [f"{word} {other}" for word, other in zip("abcde"[user % 3 :], "vwxyz", strict=False)]
         for user in range(110)
     }
     log = aol_log(tmp_path / "log.tsv", rows)
-    options = ("--profile", "search-sharing", "--set", "thresholds=word=12")
+    options = ("--profile", "search-sharing")
     assert "no column for the place" in refused(call("anonymize", log, "--out", tmp_path / "out", *options))
     ran = call("anonymize", log, "--out", tmp_path / "out", *options, "--kinds", "url,week", "--json")
     assert ran.code == 0, ran.err
     assert ran.json["claim"]["k"] == 10
     assert ran.json["parameters"]["unit"] == "mini-session:5/600"
+    assert ran.json["parameters"]["thresholds"] == "items=10,items+url=10,url=10"
     assert (tmp_path / "out.certificate.html").is_file()
     assert (tmp_path / "out.dictionary.html").is_file()

@@ -115,6 +115,17 @@ def test_every_event_of_a_growing_log_is_released_once(tmp_path, growing, publis
     assert str(tmp_path) not in (tmp_path / "series/index.json").read_text(encoding="utf-8")
 
 
+def test_parameters_that_one_release_lacks_differ_and_days_do_not(tmp_path, growing, publish):
+    """The first and the last day of a release are its own; a list of words that only one release left out is not."""
+    for days, more in ((1, ()), (2, ()), (3, ("--never", tmp_path / "never.txt"))):
+        (tmp_path / "never.txt").write_text("zyzzyva\n", encoding="utf-8")
+        ran = publish(growing(days), f"day{days}", "--certificate", *more)
+        assert ran.code == 0, ran.err
+        found = audit_of(tmp_path).json
+        assert found["notes"] == (["releases differ in never: not set (2), true (1)"] if more else [])
+        assert ("all releases of tiles have the same parameters" in found["checks"]) is not bool(more)
+
+
 def test_an_event_at_the_boundary_is_in_the_later_window(tmp_path, publish):
     lines = [line for day in (FIRST, FIRST + 1) for line in events_of(day, 90)]
     log = write(tmp_path / "log.csv", lines)

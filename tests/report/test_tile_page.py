@@ -10,9 +10,10 @@ import pytest
 from browser import opened
 from cli.helpers import call
 from incrowd.core.claims import Claim
+from incrowd.core.kinds import typed
 from incrowd.errors import BadInputError
 from incrowd.release.files.heading import read_heading
-from incrowd.release.files.telling import drawing_of, risk_of, telling_tiles
+from incrowd.release.files.telling import drawing_of, risk_of, telling_tiles, tiles_of_kinds
 from incrowd.release.files.tiles import Tile
 from incrowd.report.graph import draw
 from incrowd.report.summary import summary_of
@@ -44,6 +45,31 @@ def test_tiles_that_surprise_come_before_frequent_ones():
     assert found[0].share == 2 * 30 / (36 + 30)
     assert telling_tiles(TILES, 1) == found[:1]
     assert telling_tiles([tile("alone", 9)], 5) == []
+
+
+def test_words_are_shown_with_most_other_kinds_and_once():
+    def of_kinds(words: str, people: int, **kinds: str) -> Tile:
+        others = [(typed(kind, text.strip("^")), text[0] != "^") for kind, text in kinds.items()]
+        return Tile((*tile(words, 1).labels, *sorted(others)), people, people)
+
+    tiles = [
+        of_kinds("depot home", 57, url="homedepot.com", week="2006-W10"),
+        of_kinds("depot home", 75, url="homedepot.com", week="2006-W13"),
+        of_kinds("depot home", 90, url="homedepot.com"),
+        of_kinds("buy best", 45, url="bestbuy.com", week="2006-W17"),
+        of_kinds("floors", 200, url="floors.com", place="^US"),
+        of_kinds("", 900, url="a.com", week="2006-W09", place="US/TX"),
+        of_kinds("^drink", 901, week="2006-W10", url="b.com"),
+        *TILES,
+    ]
+    found = [one.in_words for one in tiles_of_kinds(tiles, 10)]
+    assert found == [
+        "depot, home | homedepot.com | 2006-W13",
+        "best, buy | bestbuy.com | 2006-W17",
+        "floors | floors.com | \u2039US\u203a",
+    ]
+    assert [one.people for one in tiles_of_kinds(tiles, 1)] == [75]
+    assert tiles_of_kinds(TILES, 10) == tiles_of_kinds([], 10) == []
 
 
 def test_risk_is_what_the_published_numbers_say():

@@ -6,6 +6,7 @@ another, so none can be subtracted. What is left is counted: labels that are in 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incrowd.auditing.audit import audit
+from incrowd.auditing.period import PERIOD
 from incrowd.core.shown import html_table
 from incrowd.core.window import Window, spelled_time
 from incrowd.errors import ClaimError, IncrowdError
@@ -28,6 +30,7 @@ from incrowd.release.files.tiles import TileManifest
 __all__ = ["AuditedRelease", "Neighbours", "SeriesAudit", "audit_index"]
 
 DAMAGED = (OSError, ValueError, KeyError, TypeError, pa.ArrowException)
+OF_THE_DATA = {*PERIOD, "moved"}
 SAME_SEED = "that all releases have the same secret seed: only the ledger tells"
 
 
@@ -248,19 +251,20 @@ def _note_overlap(first: IndexedRelease, second: IndexedRelease, result: SeriesA
 
 
 def _compare_parameters(found: Iterable[_Found], result: SeriesAudit) -> None:
-    """Say which parameters are not the same in all releases."""
-    values: dict[str, dict[str, list[str]]] = {}
-    kinds = [one for one in found if one.manifest is not None]
-    for one in kinds:
-        assert one.manifest is not None  # noqa: S101 - looked at above
-        for name, value in one.manifest.parameters.items():
-            values.setdefault(name, {}).setdefault(str(value), []).append(one.said.name)
-    differing = {name: by for name, by in values.items() if len(by) > 1}
-    for name, by in sorted(differing.items()):
-        said = ", ".join(f"{value} ({len(names):,})" for value, names in by.items())
-        result.notes.append(f"releases differ in {name}: {said}")
-    if kinds and not differing:
+    """Say which parameters are not the same in all releases; what follows from the data of each is none of them."""
+    said = [one.manifest.parameters for one in found if one.manifest is not None]
+    names = {name for parameters in said for name in parameters}.difference(OF_THE_DATA)
+    differing = {name: Counter(_spelled(one.get(name, "not set")) for one in said) for name in sorted(names)}
+    differing = {name: values for name, values in differing.items() if len(values) > 1}
+    for name, values in differing.items():
+        spelled = ", ".join(f"{value} ({times:,})" for value, times in values.items())
+        result.notes.append(f"releases differ in {name}: {spelled}")
+    if said and not differing:
         result.checks.append("all releases of tiles have the same parameters")
+
+
+def _spelled(value: Any) -> str:
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def _neighbours(found: Iterable[_Found]) -> list[Neighbours]:

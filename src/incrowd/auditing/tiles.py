@@ -214,7 +214,12 @@ def _check_numbers(tiles: TileTable, settings: Settings, result: Audit) -> None:
     with result.checking(f"each tile is said to be held by at least {result.k_min:,} people"):
         # A number that was rounded down stands for up to four people more.
         slack = 0 if own.counts == "exact" else ROUNDED_TO - 1
-        _require_people(tiles.people, tiles, settings, result, slack=slack)
+        _require_k(tiles.people, k, result)
+    if own.thresholds:
+        with result.checking(
+            f"tiles are said to be held by as many people as their kinds need: {own.thresholds}"
+        ):
+            _require_thresholds(tiles.people + slack, tiles, settings, result)
     if own.counts == "exact":
         with result.checking(f"no tile counts a person more than {own.cap:,} times"):
             wrong = np.count_nonzero((tiles.units < tiles.people) | (tiles.units > own.cap * tiles.people))
@@ -230,20 +235,20 @@ def _check_numbers(tiles: TileTable, settings: Settings, result: Audit) -> None:
             result.require(wrong=bool(wrong), problem=f"{wrong:,} tiles have numbers that were not rounded")
 
 
-def _require_people(
-    people: Ints64, tiles: TileTable, settings: Settings, result: Audit, *, slack: int = 0
-) -> None:
-    """Require that tiles have so many people as they need: k, or more for some kinds of labels, less what rounding may have taken."""
-    k, own = settings.common.k, settings.own
-    assert isinstance(own, Mosaic)  # noqa: S101 - the parameters were read as such
+def _require_k(people: Ints64, k: int, result: Audit) -> None:
+    """Require that every tile has at least k people."""
     rare = np.count_nonzero(people < k)
     result.require(wrong=bool(rare), problem=f"{rare:,} tiles are held by fewer than {k} people")
-    thresholds = parse_thresholds(own.thresholds)
-    if thresholds:
-        few = np.count_nonzero(people + slack < _needs(tiles, k, thresholds))
-        result.require(
-            wrong=bool(few), problem=f"{few:,} tiles are held by fewer people than labels of their kinds need"
-        )
+
+
+def _require_thresholds(people: Ints64, tiles: TileTable, settings: Settings, result: Audit) -> None:
+    """Require that every tile has as many people as labels of its kinds need."""
+    k, own = settings.common.k, settings.own
+    assert isinstance(own, Mosaic)  # noqa: S101 - the parameters were read as such
+    few = np.count_nonzero(people < _needs(tiles, k, parse_thresholds(own.thresholds)))
+    result.require(
+        wrong=bool(few), problem=f"{few:,} tiles are held by fewer people than labels of their kinds need"
+    )
 
 
 def _needs(tiles: TileTable, k: int, thresholds: Thresholds) -> Ints64:
@@ -339,7 +344,10 @@ def _check_holders(tiles: TileTable, originals: TileOriginals, settings: Setting
     # An exact number is not told where none is published: the lines of an audit may be.
     least = result.people_min if own.counts == "exact" else settings.common.k
     with result.checking(f"each tile is held by at least {least:,} different people{active}"):
-        _require_people(people, tiles, settings, result)
+        _require_k(people, settings.common.k, result)
+    if own.thresholds:
+        with result.checking(f"tiles are held by as many people as their kinds need: {own.thresholds}"):
+            _require_thresholds(people, tiles, settings, result)
     if own.confidence < 1:
         with result.checking(
             f"at most {own.confidence:.0%} of the people who hold a label hold any other in the same tile"

@@ -24,6 +24,7 @@ from incrowd.cli.options import (
     print_json,
     read_settings,
 )
+from incrowd.cli.overruled import fitted_settings, without_items_of_other_goals
 from incrowd.cli.tables import tables
 from incrowd.core.temporary import private_directory
 
@@ -158,7 +159,9 @@ def anonymize(
     from incrowd.jobs.spec import Options
 
     is_local = check_choice("engine", options["engine"], ("local", "spark")) == "local"
-    options = without_overruled(options, click.get_current_context())
+    context = click.get_current_context()
+    options = without_items_of_other_goals(without_overruled(options, context), context)
+    settings = fitted_settings(settings, options, k, context)
     options |= {"k": k, "parameters": settings, "text_forms": comma_list(forms)}
     with given_inputs(input) if is_local else nullcontext(input) as paths:
         if options["dry_run"]:

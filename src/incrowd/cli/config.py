@@ -27,6 +27,8 @@ __all__ = [
     "key_of",
     "keys_of",
     "kind_of",
+    "layer_of",
+    "layer_of_setting",
     "profile_file",
     "profiles",
     "without_overruled",
@@ -36,6 +38,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 SOURCES = ("profile", "config")  # the later wins
 ONLY_TYPED = (*SOURCES, "dry-run", "json", "help")  # how a command is called, not what the job is
 SETTINGS = "settings"  # the one option that is a table
+TYPED = "command line"
+LAYERS = (*SOURCES, TYPED)  # the later wins
 OVERRULED = {"goal": "method", "method": "goal"}  # each says what the other does
 LARGEST_FILE = 1 << 20
 PROFILES = Path(__file__).parents[1] / "data/profiles"
@@ -110,6 +114,22 @@ def without_overruled(options: dict[str, Any], context: click.Context) -> dict[s
         and context.get_parameter_source(by) is ParameterSource.COMMANDLINE
     ]
     return {**options, **dict.fromkeys(overruled)}
+
+
+def layer_of(name: str, context: click.Context) -> int:
+    """Return which of `LAYERS` says an option, as its number; -1 if none does."""
+    if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+        return LAYERS.index(TYPED)
+    read = context.meta.get(__name__, {})
+    return max((LAYERS.index(source) for source in SOURCES if name in read.get(source, {})), default=-1)
+
+
+def layer_of_setting(name: str, value: str, context: click.Context) -> int:
+    """Return which of `LAYERS` says a parameter of the method, given the value that won."""
+    read = context.meta.get(__name__, {})
+    said = f"{name}={value}"
+    found = (LAYERS.index(source) for source in SOURCES if said in read.get(source, {}).get(SETTINGS, ()))
+    return max(found, default=LAYERS.index(TYPED))
 
 
 def keys_of(command: click.Command) -> dict[str, click.Parameter]:

@@ -7,7 +7,15 @@ from collections.abc import Collection, Mapping
 from incrowd.core.kinds import KINDS, MAIN
 from incrowd.errors import BadInputError, check_choice
 
-__all__ = ["Thresholds", "needed", "parse_thresholds", "parse_weights", "spell_thresholds", "spell_weights"]
+__all__ = [
+    "Thresholds",
+    "needed",
+    "parse_thresholds",
+    "parse_weights",
+    "spell_thresholds",
+    "spell_weights",
+    "spelled",
+]
 
 Thresholds = Mapping[tuple[str, ...], int]
 ALSO_CALLED = {"word": MAIN, "words": MAIN, "query": MAIN, "queries": MAIN, "item": MAIN}
@@ -39,7 +47,12 @@ def parse_thresholds(text: str) -> dict[tuple[str, ...], int]:
 
 def spell_thresholds(text: str) -> str:
     """Return thresholds in the one way in which a manifest has them."""
-    found = sorted(parse_thresholds(text).items(), key=lambda one: [_place(kind) for kind in one[0]])
+    return spelled(parse_thresholds(text))
+
+
+def spelled(thresholds: Thresholds) -> str:
+    """Return thresholds as one text, in the one way in which a manifest has them."""
+    found = sorted(thresholds.items(), key=lambda one: [_place(kind) for kind in one[0]])
     return ",".join(f"{'+'.join(kinds)}={people}" for kinds, people in found)
 
 

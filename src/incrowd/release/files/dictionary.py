@@ -12,7 +12,17 @@ import pyarrow.parquet as pq
 
 from incrowd.release.files.parts import part_files
 
-__all__ = ["CLAIM", "FILES", "NUMBERS", "PARAMETERS", "Entry", "columns_in", "file_in_words", "unit_in_words"]
+__all__ = [
+    "CLAIM",
+    "FILES",
+    "NUMBERS",
+    "PARAMETERS",
+    "WRITTEN",
+    "Entry",
+    "columns_in",
+    "file_in_words",
+    "unit_in_words",
+]
 
 
 class Entry(NamedTuple):
@@ -48,6 +58,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "order": "In which order the labels are read, as places in items from 0; empty where it is their own order.",
         "tile": "The number of the tile, from 0, in the order of tiles.parquet.",
         "item": "One label of the tile; a class is written in angle quotation marks.",
+        "kind": "Which kind of items the label is of: items for the main ones, else as url or week.",
     },
     "records": {
         "items": _ITEMS,
@@ -58,6 +69,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "count": "How often the record has the label.",
     },
     "taxonomy": {
+        "kind": "Which kind of items the label is of, as url or week; nothing for the main ones.",
         "label": "The name of a published item or class.",
         "exact": _ONE_EXACT,
         "parent": "The class right above it; nothing for the topmost.",
@@ -75,6 +87,17 @@ KINDS: Mapping[str, str] = {
     "place": "places",
     "device": "kinds of device",
     "language": "languages",
+}
+WRITTEN: Mapping[str, str] = {
+    "url": "Without scheme and fragment, as example.gov/moon?page=2; a class is the page without what follows the question mark, the site (example.gov), or the ending of sites (.gov).",
+    "shown": "With the rank behind, as example.gov/moon #2; a class is the address without the rank, or what lies above that.",
+    "hour": "The hour's first minute (UTC), as 09:00; a class is six hours, as 06:00-12:00.",
+    "day": "As 2006-03-31 (UTC); a class is the ISO week or the year.",
+    "week": "ISO weeks, from Monday on (UTC), as 2006-W13; a class is the year.",
+    "month": "As 2006-03 (UTC); a class is the quarter, as 2006-Q1, or the year.",
+    "place": "The largest part first, as US/TX/Austin; a class is a region around it, as US/TX.",
+    "device": "The most general part first, as mobile/ios; a class is without the last part.",
+    "language": "As en-us; a class is the language without the region, as en.",
 }
 PARAMETERS: Mapping[str, str] = {
     "k": "How many different people (or records, if the claim says so) must share whatever is published.",
@@ -156,11 +179,12 @@ NUMBERS: Mapping[str, str] = {
 }
 _TEXT_TYPES: Mapping[tuple[str, str], str] = {
     ("csv", "item"): "text",
+    ("csv", "kind"): "text",
     ("csv", "exact"): "true or false",
     ("jsonl", "items"): "list of text",
     ("jsonl", "exact"): "list of true or false",
-    ("jsonl", "counts"): "list of number",
-    ("jsonl", "order"): "list of number",
+    ("jsonl", "counts"): "list of numbers",
+    ("jsonl", "order"): "list of numbers",
 }
 _UNITS: Mapping[str, str] = {
     "user": "all queries of one person",
@@ -208,7 +232,7 @@ def columns_in(path: Path) -> list[Entry]:
         schema = pq.read_schema(part_files(path)[0])
         named = [(field.name, _type_of(str(field.type))) for field in schema]
     elif form in ("jsonl", "csv"):
-        named = [(name, _TEXT_TYPES.get((form, name), "number")) for name in _names_in(path, form)]
+        named = [(name, _text_type(form, name)) for name in _names_in(path, form)]
     else:
         return []
     one = form == "csv"  # a line for each label
@@ -224,16 +248,25 @@ def _names_in(path: Path, form: str) -> list[str]:
     return list(json.loads(line or "{}")) if form == "jsonl" else line.strip().split(",")
 
 
+def _text_type(form: str, name: str) -> str:
+    kind, _, rest = name.partition("_")
+    usual = (
+        name if kind not in KINDS else "exact" if rest else "items"
+    )  # columns of a kind are as those of the main one
+    return _TEXT_TYPES.get((form, usual), "number")
+
+
 def _meaning(stem: str, name: str) -> str:
     kind, _, rest = name.partition("_")
     if name in COLUMNS[stem]:
         return COLUMNS[stem][name]
     if kind in KINDS and rest == "exact":
         return f"Of each of the {KINDS[kind]} whether it is the very one (true) or a class (false)."
-    return f"The {KINDS[kind]} of the tile, as items of their own kind." if kind in KINDS else ""
+    return f"The {KINDS[kind]} of the tile. {WRITTEN[kind]}" if kind in KINDS else ""
 
 
 def _type_of(text: str) -> str:
     """Return a column's type as people know it."""
     plain = re.sub(r"\bint\d+\b", "number", re.sub(r"list<\w+: (\w+)>", r"list of \1", text))
-    return plain.replace("string", "text").replace("bool", "true or false")
+    named = plain.replace("string", "text").replace("bool", "true or false")
+    return named.replace("list of number", "list of numbers")

@@ -18,10 +18,11 @@ from incrowd.release.files.records import Label, shown
 from incrowd.release.files.tile_table import Tile, TileTable
 from incrowd.report.graph import Drawing, draw
 
-__all__ = ["Risk", "Telling", "drawing_of", "risk_of", "special_first", "telling_tiles"]
+__all__ = ["Risk", "Telling", "drawing_of", "risk_of", "special_first", "telling_tiles", "tiles_of_kinds"]
 
 MOST_BOXES = 60
 PARTNERS = 7  # of each hub
+LOOKED_AT = 2_000  # tiles of several kinds, for the first of different words
 ROUNDED = 1e-9  # more than doubles lose in a score
 
 
@@ -88,6 +89,19 @@ def _promising(table: TileTable, all_of_it: Ints64, most: int) -> Ints64:
     last = np.partition(score, len(score) - most)[-most]
     found: Ints64 = larger[score >= (last - 1) * (1 - ROUNDED)]
     return found
+
+
+def tiles_of_kinds(tiles: Sequence[Tile], most: int) -> list[Tile]:
+    """Return tiles whose words are with exact labels of most other kinds, those that most people hold first: one for the same words."""
+    table = TileTable.of(tiles)
+    kind = np.where(table.exact, table.kind, -1)[table.label]
+    has = [list_sums(table.start, kind == number) > 0 for number in range(1 + len(KINDS))]
+    kinds = np.where(has[0], np.sum(has[1:], axis=0), 0)
+    order = np.lexsort((-table.people, -kinds))  # stable: ties as in the file, by content
+    found: dict[tuple[Label, ...], Tile] = {}
+    for tile in table.rows(order[: int(np.count_nonzero(kinds))][:LOOKED_AT]):
+        found.setdefault(tuple(tile.words), tile)
+    return list(found.values())[:most]
 
 
 def risk_of(tiles: Sequence[Tile], k: int) -> Risk:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from incrowd.release.files.telling import drawing_of, risk_of, telling_tiles
+from incrowd.release.files.telling import drawing_of, risk_of, telling_tiles, tiles_of_kinds
 from incrowd.release.files.tiles import Tile, TileManifest, TileTable, kinds_said
 from incrowd.report.html import page, share
 from incrowd.report.summary import summary_of
@@ -16,6 +16,7 @@ from incrowd.report.use import purposes
 __all__ = ["tile_page"]
 
 MOST_SHOWN = 20
+MOST_OF_KINDS = 10
 WHOLE_PEOPLE = "No: nothing says which tiles are one person's. For whole people choose a method that publishes records, as flock."
 
 
@@ -33,6 +34,7 @@ def tile_page(manifest: TileManifest, tiles: Sequence[Tile]) -> str:
         risk=risk_of(tiles, manifest.parameters["k"]),
         drawing=drawing_of(tiles),
         telling=[(*_spelled(tile), share(part)) for tile, part in telling_tiles(tiles, MOST_SHOWN)],
+        of_kinds=[_spelled(tile) for tile in tiles_of_kinds(tiles, MOST_OF_KINDS)],
         common=[_spelled(tile) for tile in common],
         share=share,
     )
