@@ -69,6 +69,17 @@ def test_releases_are_recorded_until_nothing_is_left(place):
     assert len(smaller.json["budget"]["releases"]) == len(codes)
 
 
+@pytest.mark.usefixtures("file")
+def test_what_the_budget_has_recorded_may_be_published_together(place):
+    """A release beside is no reason to publish only one, where both are paid for."""
+    for name in ("first", "second"):
+        ran = publish(place, name, "--set", "eps=0.5")
+        assert ran.code == 0, ran.err
+    assert "there is a release beside: first" in ran.err
+    assert "Those that the budget has recorded keep its promise together" in ran.err
+    assert "publish one." not in ran.err
+
+
 def test_delta_can_be_spent_too(file):
     large = Spent("one", "korolova", 0.01, 6e-6, 5e-5, 6e-6)
     Budget(file).charge(large)

@@ -242,7 +242,7 @@ def read_choices(options: Options) -> Job:
             f"method {method.name} protects rows: use {option('unit', 'user')}, so that a row is a person"
         )
     check_budget(options.budget, method, setting.parameters, options.out)
-    _check_noisy_series(options, method)
+    _check_noise(options, method)
     asked = _asked_window(options, method)
     k = check_k(DEFAULT_K if options.k is None else options.k)
     if method.check_kinds:
@@ -260,9 +260,15 @@ def read_choices(options: Options) -> Job:
     )
 
 
-def _check_noisy_series(options: Options, method: Method) -> None:
-    """Refuse a series of lists: what overlaps would be told by the data themselves, and noise does not depend on what was released before."""
-    if options.series is not None and method.is_noisy:
+def _check_noise(options: Options, method: Method) -> None:
+    """Refuse a series of lists, whose overlaps would be told by the data themselves; and a seed on the command line, where it would be a mistake."""
+    if not method.is_noisy:
+        return
+    if options.seed is not None and options.input != IN_MEMORY:
+        raise BadInputError(
+            f"method {method.name} takes no seed, for noise that can be drawn again protects nobody: drop {option('seed', options.seed)}"
+        )
+    if options.series is not None:
         raise BadInputError(
             f"{option('series')} looks for overlaps in the data, which method {method.name} must not tell: use {option('budget', 'FILE')} for "
             f"releases one after another, and method dp with of=weeks for counts by week"

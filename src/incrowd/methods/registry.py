@@ -291,6 +291,7 @@ _ALL = (
     ),
 )
 METHODS: Mapping[str, Method] = {method.name: method for method in _ALL}
+OF_WEEKS = "to be said for of=weeks"  # nobody chooses weeks by the data
 
 
 def method_named(name: str) -> Method:
@@ -301,9 +302,10 @@ def method_named(name: str) -> Method:
 def _describe(parameter: inspect.Parameter, hint: Any) -> str:
     kind = _kind(hint)
     choice = "|".join(map(str, get_args(kind))) if get_origin(kind) is Literal else kind.__name__
-    return f"{parameter.name}={choice} (default {parameter.default})".replace(
-        "default None", "by default chosen"
-    )
+    default = "default " + str(parameter.default)
+    if parameter.default is None:
+        default = OF_WEEKS if parameter.name in ("since", "weeks") else "by default chosen"
+    return f"{parameter.name}={choice} ({default})"
 
 
 def _kind(hint: Any) -> Any:
