@@ -116,6 +116,37 @@ def test_in_python(file):
         ic.anonymize(ic.Transactions.from_rows(ROWS), method="dp", eps=10.0, budget=file)
 
 
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        (("--unit", "session:30m", "--distinct", "records"), "method dp protects people"),
+        (("--set", "of=weeks", "--set", "since=2006-03-01", "--set", "weeks=2", "--unit", "user"), "drop --unit user"),
+        (("--distinct", "people"), "baskets do not say"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_costs_nothing(place, file, how, says):
+    """Nothing was drawn for a job whose options do not fit its data; a dry run refuses it, too."""
+    log = place / "log.csv"
+    log.write_text("user,time,query\n" + "".join(f"u{n},2006-03-01 10:00:00,red wine\n" for n in range(50)))
+    source = place / "x.dat" if how[0] == "--distinct" else log
+    for more in (("--budget", file), ("--dry-run",)):
+        ran = call("anonymize", source, "--out", place / "r", "--method", "dp", *how, *more)
+        assert ran.code == 2, ran.out
+        assert says in ran.err
+    assert Budget(file).state().releases == []
+
+
+def test_in_python_what_is_refused_costs_nothing_either(file):
+    data = ic.Transactions.from_rows(ROWS)
+    for how, says in (
+        ({"method": "dp", "of": "clicks"}, "of=clicks needs a query log"),
+        ({"method": "korolova", "eps": 0.1, "delta": 1e-6}, "needs"),
+    ):
+        with pytest.raises(BadInputError, match=says):
+            ic.anonymize(data, budget=file, **how)
+    assert Budget(file).state().releases == []
+
+
 def test_it_is_recorded_before_the_noise_is_drawn(place, file, monkeypatch):
     def killed(*_, **__):
         raise KeyboardInterrupt
