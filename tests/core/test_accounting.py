@@ -1,31 +1,49 @@
-"""What releases promise together, held against Google's dp-accounting (its figures: scripts/accounting_figures.py)."""
+"""What releases promise together, held against Google's dp-accounting."""
 
 from __future__ import annotations
 
 import math
 
 import pytest
+from dp_accounting import GaussianDpEvent
+from dp_accounting.pld import PLDAccountant
+from dp_accounting.rdp import RdpAccountant
 
 from incrowd.core.accounting import Cost, eps_of, total
+from incrowd.core.gaussian import SIGMA
 from incrowd.core.spending import spend
 
-# sigma, releases, delta, eps by its Renyi accountant, eps by its privacy loss distributions, which is exact.
-FIGURES = [
-    (5.0, 1, 1e-06, 0.899935, 0.834118),
-    (5.0, 10, 1e-06, 3.131056, 2.921601),
-    (1.5, 1, 1e-06, 3.318644, 3.097640),
-    (1.5, 4, 1e-09, 8.911509, 8.507956),
-    (20.0, 300, 1e-05, 4.011310, 3.708635),
-    (0.7, 2, 0.001, 8.526700, 7.682703),
-]
+ORDERS = [1 + math.exp(step / 50) for step in range(-200, 350)]
 
 
-@pytest.mark.parametrize(("sigma", "releases", "delta", "renyi", "exact"), FIGURES)
-def test_gaussian_releases_add_up_as_another_library_says(sigma, releases, delta, renyi, exact):
-    cost = total([Cost(1 / (2 * sigma**2), 0.0)] * releases)
-    found = eps_of(cost, delta)
-    assert math.isclose(found, renyi, rel_tol=2e-3)
-    assert found > exact  # never less than the truth
+def said(accountant, sigmas, delta):
+    """Return the eps that another accountant gives to Gaussian mechanisms one after another."""
+    for sigma in sigmas:
+        accountant.compose(GaussianDpEvent(sigma))
+    return accountant.get_epsilon(delta)
+
+
+@pytest.mark.parametrize(
+    ("sigmas", "delta"),
+    [([5.0], 1e-6), ([1.5] * 4, 1e-9), ([20.0] * 100, 1e-5), ([0.7, 2.0, 9.0], 1e-3)],
+    ids=["one", "four", "many", "unlike each other"],
+)
+def test_gaussian_releases_add_up_as_another_library_says(sigmas, delta):
+    found = eps_of(total(Cost(1 / (2 * sigma**2), 0.0) for sigma in sigmas), delta)
+    assert math.isclose(found, said(RdpAccountant(ORDERS), sigmas, delta), rel_tol=2e-3)
+    assert found > said(PLDAccountant(value_discretization_interval=1e-3), sigmas, delta)  # the truth, nearly
+
+
+@pytest.mark.parametrize(
+    ("eps", "delta", "d", "weeks"), [(1.0, 1e-6, 5, None), (3.0, 1e-6, 50, None), (0.5, 1e-8, 20, 13)]
+)
+def test_the_steps_of_one_release_keep_eps_as_another_library_says(eps, delta, d, weeks):
+    """All rounds and the counts together, with the half of delta that is for noise."""
+    spending = spend(d=d, eps=eps, delta=delta, rounds=3, counts=0.25, weeks=weeks)
+    counts = math.sqrt(d * sum(each**2 for each in spending.column))
+    lengths = [*(one.length for one in spending.rounds), counts]
+    found = said(PLDAccountant(), [SIGMA / length for length in lengths], delta / 2)
+    assert 0.999 * eps < found <= eps
 
 
 def test_what_thresholds_spend_is_taken_from_delta():

@@ -43,6 +43,14 @@ def test_the_list_of_methods_says_when_nothing_is_promised():
     assert all(method["purpose"] for method in described.values())
 
 
+def test_nobody_is_told_that_weeks_are_chosen():
+    """They must not depend on the data, so the program never chooses them."""
+    described = METHODS["dp"].describe()["parameters"]
+    assert "since=str (to be said for of=weeks)" in described
+    assert "weeks=int (to be said for of=weeks)" in described
+    assert not any("by default chosen" in one for one in described)
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_has_the_common_parameters_and_defaults_for_its_own(name):
     parameters = inspect.signature(METHODS[name].run).parameters

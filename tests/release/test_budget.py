@@ -69,6 +69,17 @@ def test_releases_are_recorded_until_nothing_is_left(place):
     assert len(smaller.json["budget"]["releases"]) == len(codes)
 
 
+@pytest.mark.usefixtures("file")
+def test_what_the_budget_has_recorded_may_be_published_together(place):
+    """A release beside is no reason to publish only one, where both are paid for."""
+    for name in ("first", "second"):
+        ran = publish(place, name, "--set", "eps=0.5")
+        assert ran.code == 0, ran.err
+    assert "there is a release beside: first" in ran.err
+    assert "Those that the budget has recorded keep its promise together" in ran.err
+    assert "publish one." not in ran.err
+
+
 def test_delta_can_be_spent_too(file):
     large = Spent("one", "korolova", 0.01, 6e-6, 5e-5, 6e-6)
     Budget(file).charge(large)
@@ -103,6 +114,37 @@ def test_in_python(file):
     assert [one.name for one in Budget(file).state().releases] == [""]
     with pytest.raises(BadInputError, match="allows eps = 3"):
         ic.anonymize(ic.Transactions.from_rows(ROWS), method="dp", eps=10.0, budget=file)
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        (("--unit", "session:30m", "--distinct", "records"), "method dp protects people"),
+        (("--set", "of=weeks", "--set", "since=2006-03-01", "--set", "weeks=2", "--unit", "user"), "drop --unit user"),
+        (("--distinct", "people"), "baskets do not say"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_costs_nothing(place, file, how, says):
+    """Nothing was drawn for a job whose options do not fit its data; a dry run refuses it, too."""
+    log = place / "log.csv"
+    log.write_text("user,time,query\n" + "".join(f"u{n},2006-03-01 10:00:00,red wine\n" for n in range(50)))
+    source = place / "x.dat" if how[0] == "--distinct" else log
+    for more in (("--budget", file), ("--dry-run",)):
+        ran = call("anonymize", source, "--out", place / "r", "--method", "dp", *how, *more)
+        assert ran.code == 2, ran.out
+        assert says in ran.err
+    assert Budget(file).state().releases == []
+
+
+def test_in_python_what_is_refused_costs_nothing_either(file):
+    data = ic.Transactions.from_rows(ROWS)
+    for how, says in (
+        ({"method": "dp", "of": "clicks"}, "of=clicks needs a query log"),
+        ({"method": "korolova", "eps": 0.1, "delta": 1e-6}, "needs"),
+    ):
+        with pytest.raises(BadInputError, match=says):
+            ic.anonymize(data, budget=file, **how)
+    assert Budget(file).state().releases == []
 
 
 def test_it_is_recorded_before_the_noise_is_drawn(place, file, monkeypatch):

@@ -348,6 +348,10 @@ def test_what_a_person_has_does_not_depend_on_others():
         ((*WEEKS, "--set", "since=2006-3-1"), "since must be a day"),
         ((*WEEKS, "--set", "since=9999-12-30", "--set", "weeks=9"), "since must be a day"),
         ((*WEEKS, "--unit", "user"), "of=weeks counts by week: drop --unit user"),
+        (
+            ("--seed", "5"),
+            "method dp takes no seed, for noise that can be drawn again protects nobody: drop --seed 5",
+        ),
         (("--series", "S"), "--series looks for overlaps in the data"),
         (("--unit", "session:30m", "--distinct", "records"), "method dp protects people"),
         (("--attack",), "--attack would tell"),
@@ -379,6 +383,7 @@ def test_an_empty_list_is_published_too(tmp_path):
             ran = call("anonymize", source, "--out", out, "--method", "dp", *how)
             assert ran.code == 0, ran.err
             assert len(table_of(out)) == 0
+            assert "Nothing reached the threshold: it takes data of more people" in " ".join(ran.out.split())
 
 
 def test_too_little_memory_is_refused_without_a_number_of_the_data(tmp_path, monkeypatch):

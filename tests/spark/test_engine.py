@@ -22,7 +22,7 @@ from incrowd.jobs.run import run_job
 from incrowd.jobs.spec import Options
 from incrowd.logs.form import InputForm
 from incrowd.logs.synth.generate import write_log
-from incrowd.release.budget import create_budget
+from incrowd.release.budget import Budget, create_budget
 from incrowd.release.private_map import read_map
 from incrowd.spark import collected as spark_collected
 from incrowd.spark import release as spark_release
@@ -142,6 +142,17 @@ def test_a_differentially_private_list_has_the_same_claim_and_files(tmp_path):
         assert found.keys() >= expected.keys()
         assert not any("zorblax" in word for pair in found for word in pair)
         assert all(abs(found[pair] - number) < 45 for pair, number in expected.items())
+
+
+@pytest.mark.usefixtures("spark")
+def test_what_a_cluster_refuses_costs_nothing(tmp_path):
+    path, budget = tmp_path / "log.csv", tmp_path / "budget"
+    path.write_text("user,time,query\nzoe,2006-03-01 10:00:00,red wine\n")
+    create_budget(budget, eps=30.0, delta=1e-4)
+    how = {"method": "dp", "unit": "session:30m", "distinct": "records", "budget": budget}
+    with pytest.raises(BadInputError, match="method dp protects people"):
+        run_spark_job(Options(path, tmp_path / "out", **how), Quiet())
+    assert Budget(budget).state().releases == []
 
 
 def test_what_people_give_is_written_down_before_it_is_added_up(spark, tmp_path, monkeypatch):

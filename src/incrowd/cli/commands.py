@@ -176,7 +176,7 @@ def anonymize(
     else:
         show_outcome(outcome)
     if options["previous"] is None:  # else the claim says so
-        warn_of_releases(beside)
+        warn_of_releases(beside, job.budget)
 
 
 def _with_out(options: dict[str, Any]) -> dict[str, Any]:

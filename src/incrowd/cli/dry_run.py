@@ -46,7 +46,7 @@ def look_ahead(sources: Sequence[str], options: Mapping[str, Any], *, as_json: b
         print_json({**plan.as_dict(), "beside": beside, **refusal})
     else:
         _show(plan, options["out"])
-    warn_of_releases(beside)
+    warn_of_releases(beside, options["budget"])
     if plan.refused:
         click.echo(f"incrowd: {visible(plan.refused)}", err=True)
         raise click.exceptions.Exit(BadInputError.exit_code)

@@ -36,8 +36,12 @@ def _places_of(series: Path) -> set[Path]:
     return set()
 
 
-def warn_of_releases(names: Sequence[str]) -> None:
-    """Warn on stderr that several releases of the same people reveal more together."""
+PUBLISH_ONE = "Two releases of the same people may say more together than each does alone: publish one."
+IN_BUDGET = "Those that the budget has recorded keep its promise together; any other of the same people may say more together with them: do not publish both."
+
+
+def warn_of_releases(names: Sequence[str], budget: Path | None = None) -> None:
+    """Warn on stderr that several releases of the same people reveal more together, but for those of one budget."""
     if not names:
         return
     listed = ", ".join(names[:MOST_NAMES])
@@ -45,8 +49,7 @@ def warn_of_releases(names: Sequence[str]) -> None:
     one = len(names) == 1
     click.secho(
         f"incrowd: warning: there {'is a release' if one else 'are releases'} beside: {listed}{more}\n"
-        "Two releases of the same people may say more together than each does alone: publish one. "
-        "What to do otherwise: docs/claims.md",
+        f"{PUBLISH_ONE if budget is None else IN_BUDGET} What to do otherwise: docs/claims.md",
         fg="yellow",
         err=True,
     )

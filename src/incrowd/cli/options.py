@@ -176,7 +176,7 @@ INPUT_OPTIONS = (
     click.option(
         "--seed",
         type=int,
-        help="For methods that make random choices.  [default: 0; for mosaic a secret one, which the private map and --json tell]",
+        help="For methods that make random choices.  [default: 0; for mosaic a secret one, which the private map and --json tell; dp and korolova take none]",
     ),
     click.option(
         "--memory",

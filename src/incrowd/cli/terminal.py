@@ -76,6 +76,9 @@ UNLISTED = {
 }
 EXAMPLES = 5
 LISTED = 10
+EMPTY = (
+    "Nothing reached the threshold: it takes data of more people, or a larger eps; or use --method mosaic."
+)
 NO_BUDGET = "What this release costs was not recorded: --budget FILE does, so that all releases together keep a promise."
 NO_SERIES = "Overlaps with earlier releases were not looked for: --series DIR does."
 EXAMPLE_ITEMS = 8
@@ -118,6 +121,8 @@ def _show_listed(console: Console, outcome: Outcome, release: Release) -> None:
     """Show what came of a list with noise: nothing that the promise does not cover, no number of lines, people or seconds."""
     noisy = release.noisy_list
     console.print(f"{len(noisy):,} {noisy.form.several} published, with {noisy.form.noisy}.", style="bold")
+    if not len(noisy):
+        console.print(EMPTY)
     console.print(
         "Nothing else is said of the data here: 'incrowd compare' measures what such a list is of use for.",
         style="dim",

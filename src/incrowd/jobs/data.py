@@ -36,6 +36,7 @@ __all__ = [
     "attach_without",
     "build_rows",
     "check_left",
+    "check_rows",
     "kernels_are_compiled",
     "knowledge_for",
     "knowledge_of",
@@ -244,6 +245,13 @@ def check_left(read: Input, counts: Mapping[str, int]) -> None:
     raise BadInputError(
         f"no line of {read.name} could be read as {read.format}; look at {option('format')} and {option('columns')}"
     )
+
+
+def check_rows(job: Job, transactions: Transactions) -> None:
+    """Refuse data that the method would refuse."""
+    if job.method.check_data is not None:
+        counted = counted_by(transactions, job.options.distinct)
+        job.method.check_data(counted, k=job.k, **job.setting.parameters)
 
 
 def write_rejects(job: Job, read: Input) -> Path | None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from incrowd.core.memory import Sizes, needed_memory, parse_memory
 from incrowd.errors import BadInputError, IncrowdError
 from incrowd.jobs.clock import Clock, ProgressListener
-from incrowd.jobs.data import kernels_are_compiled, open_log, place_input, unlisted_by
+from incrowd.jobs.data import check_rows, kernels_are_compiled, open_log, place_input, unlisted_by
 from incrowd.jobs.following import stand
 from incrowd.jobs.series import check_series_of
 from incrowd.jobs.spec import DEFAULT_GOAL, Job, Options, read_job, settled
@@ -197,8 +197,7 @@ def _check_data(job: Job, attached: Attached) -> None:
     """Refuse data that the method would refuse."""
     if job.past is not None and job.k is not None:
         stand(job.past, attached.transactions, k=job.k)
-    if job.method.check_data is not None:
-        job.method.check_data(attached.transactions, k=job.k, **job.setting.parameters)
+    check_rows(job, attached.transactions)
 
 
 def _reasons(job: Job, log: Log) -> dict[str, str]:

@@ -23,6 +23,7 @@ from incrowd.jobs.anonymize import make_release
 from incrowd.jobs.budget import charge
 from incrowd.jobs.clock import Clock, ProgressListener, peak_megabytes
 from incrowd.jobs.data import (
+    check_rows,
     kernels_are_compiled,
     load_kernels,
     map_notes,
@@ -278,7 +279,9 @@ def anonymized(
 
 
 def run_method(job: Job, attached: Attached, progress: Progress | None = None) -> Release | TileRelease:
-    """Run the job's method on data that is placed on a taxonomy; charge its budget first, if it has one."""
+    """Run the job's method on data that is placed on a taxonomy; charge its budget first, if it has one, but not for what is refused."""
+    if job.options.budget is not None:
+        check_rows(job, attached.transactions)
     charge(job.options.budget, job.method, job.setting.parameters, job.options.out)
     return make_release(
         attached,

@@ -23,6 +23,7 @@ from incrowd.jobs.anonymize import SEED_BITS, check_distinct, choose_seed
 from incrowd.jobs.budget import check_budget
 from incrowd.jobs.following import check_unit
 from incrowd.jobs.moved import check_classes, moves_for
+from incrowd.jobs.noisy import check_noisy
 from incrowd.jobs.settings import Setting
 from incrowd.logs import ITEMS, InputForm, Inputs, Unit, format_of, parse_unit, read_form
 from incrowd.logs.files import find_parts, name_of
@@ -237,12 +238,14 @@ def read_choices(options: Options) -> Job:
     setting = Setting(method, method.read_parameters(options.parameters), method.name)
     job = check_input(options, [setting])
     check_distinct(method, options.distinct)
-    if method.is_noisy and method.needs_events and options.unit not in (None, "user"):
-        raise BadInputError(
-            f"method {method.name} protects rows: use {option('unit', 'user')}, so that a row is a person"
+    if method.is_noisy:
+        check_noisy(
+            method,
+            unit=options.unit,
+            series=options.series,
+            seed=None if options.input == IN_MEMORY else options.seed,
         )
     check_budget(options.budget, method, setting.parameters, options.out)
-    _check_noisy_series(options, method)
     asked = _asked_window(options, method)
     k = check_k(DEFAULT_K if options.k is None else options.k)
     if method.check_kinds:
@@ -258,15 +261,6 @@ def read_choices(options: Options) -> Job:
         past=_past_of(options, method),
         asked=asked,
     )
-
-
-def _check_noisy_series(options: Options, method: Method) -> None:
-    """Refuse a series of lists: what overlaps would be told by the data themselves, and noise does not depend on what was released before."""
-    if options.series is not None and method.is_noisy:
-        raise BadInputError(
-            f"{option('series')} looks for overlaps in the data, which method {method.name} must not tell: use {option('budget', 'FILE')} for "
-            f"releases one after another, and method dp with of=weeks for counts by week"
-        )
 
 
 def _past_of(options: Options, method: Method) -> Past | None:

@@ -17,10 +17,17 @@ from incrowd.core.tiles import Tiles
 from incrowd.errors import BadInputError, check_choice, nearest
 from incrowd.methods.apriori.method import apriori, check_apriori
 from incrowd.methods.baselines.korolova import check_korolova
-from incrowd.methods.baselines.microaggregation import erola, korolova, navarro, plain, poblete
+from incrowd.methods.baselines.microaggregation import (
+    check_korolova_data,
+    erola,
+    korolova,
+    navarro,
+    plain,
+    poblete,
+)
 from incrowd.methods.baselines.suppress import suppress
 from incrowd.methods.clump.method import check_clump, clump
-from incrowd.methods.dp.method import check_dp, dp, dp_reads
+from incrowd.methods.dp.method import check_dp, check_dp_data, dp, dp_reads
 from incrowd.methods.flock.method import check_flock, flock, flock_records
 from incrowd.methods.microaggregation.method import check_microaggregation, microaggregation
 from incrowd.methods.mosaic.method import check_mosaic, check_needs, check_people, mosaic, mosaic_rate
@@ -97,7 +104,7 @@ class Method:
     use: Use = "publishing"
     check: Callable[..., None] | None = None
     check_kinds: Callable[..., None] | None = None
-    check_data: Callable[..., None] | None = None
+    check_data: Callable[..., object] | None = None
     goal: Question = "people"
     needs_events: bool = False
     items: str = "nouns"
@@ -256,6 +263,7 @@ _ALL = (
         korolova,
         "A list of common queries with noisy counts, and nothing about single people.",
         check=check_korolova,
+        check_data=check_korolova_data,
         goal="queries",
         needs_events=True,
     ),
@@ -263,6 +271,7 @@ _ALL = (
         dp,
         "A list of what many people have, with noisy counts: promised whatever an attacker knows or has planted.",
         check=check_dp,
+        check_data=check_dp_data,
         goal="words",
         items="terms",
         footprint=Footprint(entry=36, record=90, distinct=250),
@@ -291,6 +300,7 @@ _ALL = (
     ),
 )
 METHODS: Mapping[str, Method] = {method.name: method for method in _ALL}
+OF_WEEKS = "to be said for of=weeks"  # nobody chooses weeks by the data
 
 
 def method_named(name: str) -> Method:
@@ -301,9 +311,10 @@ def method_named(name: str) -> Method:
 def _describe(parameter: inspect.Parameter, hint: Any) -> str:
     kind = _kind(hint)
     choice = "|".join(map(str, get_args(kind))) if get_origin(kind) is Literal else kind.__name__
-    return f"{parameter.name}={choice} (default {parameter.default})".replace(
-        "default None", "by default chosen"
-    )
+    default = "default " + str(parameter.default)
+    if parameter.default is None:
+        default = OF_WEEKS if parameter.name in ("since", "weeks") else "by default chosen"
+    return f"{parameter.name}={choice} ({default})"
 
 
 def _kind(hint: Any) -> Any:

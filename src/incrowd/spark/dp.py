@@ -29,15 +29,19 @@ from incrowd.spark.transactions import Gathered
 from incrowd.spark.work import Work
 from incrowd.taxonomy import Attached
 
-__all__ = ["SparkPeople", "dp_on_spark"]
+__all__ = ["SparkPeople", "check_units", "dp_on_spark"]
 
 Step = Callable[[Sets], Sums]
+
+
+def check_units(job: Job, gathered: Gathered) -> None:
+    """Refuse units of which a person may have several if nobody knows whose they are."""
+    check_people(gathered.unit, has_people=gathered.has_parts and job.options.distinct != "records")
 
 
 def dp_on_spark(job: Job, work: Work, gathered: Gathered, attached: Attached) -> Classes:
     """Find and count items, or pairs of items in one unit, that many people have."""
     own, data = job.setting.parameters, attached.transactions
-    check_people(gathered.unit, has_people=gathered.has_parts and job.options.distinct != "records")
     spending = spending_of(own)
     width, of_pairs = len(data.vocabulary), own["of"] == "pairs"
     people = SparkPeople(work, _sets(work, gathered, data.vocabulary, spending.d, of_pairs=of_pairs))

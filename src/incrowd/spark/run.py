@@ -36,7 +36,7 @@ from incrowd.logs.files import check_no_spreadsheet, listed
 from incrowd.logs.formats.encoding import UTF8, find_encoding
 from incrowd.release.publication import Publication
 from incrowd.spark.collected import collect_units
-from incrowd.spark.dp import dp_on_spark
+from incrowd.spark.dp import check_units, dp_on_spark
 from incrowd.spark.flock.method import check_shard, flock_on_spark
 from incrowd.spark.partition.method import partition_on_spark
 from incrowd.spark.people import WithPeople, with_people_on_spark
@@ -182,8 +182,9 @@ def _on_driver(job: Job) -> bool:
 
 
 def _listed(job: Job, work: Work, clock: Clock, reading: Reading, items: str) -> Made:
-    """Make a list with noisy counts; charge its budget first, if it has one."""
+    """Make a list with noisy counts; charge its budget first, if it has one, but not for what is refused."""
     gathered = _gathered(job, work, clock, reading)
+    check_units(job, gathered)
     clock.step("taxonomy")
     attached = attach_items(job, items, gathered.without_rows)
     counted_by(attached.transactions, job.options.distinct)

@@ -33,7 +33,7 @@ from incrowd.taxonomy.tree import Taxonomy
 from incrowd.text.concepts import Knowledge, find_concepts
 from incrowd.text.words import split_terms
 
-__all__ = ["erola", "korolova", "navarro", "plain", "poblete"]
+__all__ = ["check_korolova_data", "erola", "korolova", "navarro", "plain", "poblete"]
 
 
 MOST_ROWS = 20_000  # the most rows whose pairwise distances fit into memory
@@ -175,6 +175,16 @@ def poblete(
     return replace(classes, notes=(note,))
 
 
+def check_korolova_data(transactions: Transactions, **_: object) -> QueryEvents:
+    """Return the query events; refuse rows without them, and rows of which a person may have several."""
+    events = needs_queries(transactions, "korolova")
+    if transactions.people is not None or transactions.unit.partition(":")[0] in PARTS:
+        raise BadInputError(
+            f"method korolova protects rows: use {option('unit', 'user')}, so that a row is a person"
+        )
+    return events
+
+
 def korolova(
     transactions: Transactions,
     taxonomy: Taxonomy,
@@ -203,11 +213,7 @@ def korolova(
         Has no effect: the noise comes from the system's cryptographic source.
     """
     check_korolova(d=d, eps=eps, delta=delta)
-    events = needs_queries(transactions, "korolova")
-    if transactions.people is not None or transactions.unit.partition(":")[0] in PARTS:
-        raise BadInputError(
-            f"method korolova protects rows: use {option('unit', 'user')}, so that a row is a person"
-        )
+    events = check_korolova_data(transactions)
     found = noisy_counts(events, d=d, eps=eps, delta=delta)
     node = _first_concepts(events, taxonomy, meaning_of(taxonomy))[found.query]
     order = np.lexsort((found.query, node))

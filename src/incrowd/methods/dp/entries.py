@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.clean import clean_texts
+from incrowd.core.events import QueryEvents
 from incrowd.core.noise import Words, secure_words
 from incrowd.core.ragged import list_ids
 from incrowd.core.transactions import Transactions
@@ -17,7 +18,7 @@ from incrowd.methods.dp.mechanism import People
 from incrowd.methods.dp.pairs import Rows, rows_of_people, sets_of_pairs
 from incrowd.methods.dp.sets import Sets, sets_of, shuffled
 
-__all__ = ["Entries", "Of", "entries_of", "item_sets"]
+__all__ = ["Entries", "Of", "entries_of", "events_with_clicks", "item_sets"]
 
 Of = Literal["items", "pairs", "clicks", "weeks"]
 
@@ -58,13 +59,18 @@ def item_sets(rows: Rows, width: int, d: int, words: Words = secure_words) -> Se
     return sets_of(person, rows.item.astype(np.int64), width, d=d, people=rows.people, words=words)
 
 
-def _clicks(transactions: Transactions, d: int, words: Words) -> Entries:
-    """Return the pairs of a query and an address that a person clicked after it."""
-    events = transactions.events
-    if events is None:
+def events_with_clicks(transactions: Transactions) -> QueryEvents:
+    """Return the query events with their clicks; refuse rows without them."""
+    if transactions.events is None:
         raise BadInputError(
             f"of=clicks needs a query log with clicks: use {option('items', 'queries')} (or events=True in Log.transactions)"
         )
+    return transactions.events
+
+
+def _clicks(transactions: Transactions, d: int, words: Words) -> Entries:
+    """Return the pairs of a query and an address that a person clicked after it."""
+    events = events_with_clicks(transactions)
     event = list_ids(events.clicks)
     row = np.searchsorted(events.start, event, side="right") - 1
     coded = clean_texts(events.sites).dictionary_encode()

@@ -25,13 +25,13 @@ from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints32, Ints64
 from incrowd.core.weeks import week_names
 from incrowd.errors import BadInputError, option
-from incrowd.methods.dp.entries import Entries, Of, entries_of
+from incrowd.methods.dp.entries import Entries, Of, entries_of, events_with_clicks
 from incrowd.methods.dp.mechanism import find_items, noisy_people
-from incrowd.methods.dp.weeks import noisy_weeks, sets_by_week
+from incrowd.methods.dp.weeks import check_unit, noisy_weeks, sets_by_week
 from incrowd.methods.reads import Reads
 from incrowd.taxonomy.tree import Taxonomy
 
-__all__ = ["check_dp", "check_people", "dp", "dp_reads", "list_of", "spending_of"]
+__all__ = ["check_dp", "check_dp_data", "check_people", "dp", "dp_reads", "list_of", "spending_of"]
 
 MOST_COUNT = 2**31 - 1  # the largest count in a file; larger noisy counts are published as this
 LARGEST_SHARE = 0.9
@@ -79,7 +79,7 @@ def dp(
         Has no effect: the noise comes from the system's cryptographic source.
     """
     check_dp(of=of, eps=eps, delta=delta, d=d, rounds=rounds, counts=counts, since=since, weeks=weeks)
-    check_people(transactions.unit, has_people=transactions.people is not None)
+    check_dp_data(transactions, of=of)
     spending = spend(d=d, eps=eps, delta=delta, rounds=rounds, counts=counts, weeks=weeks)
     return noisy_list(transactions, taxonomy, of, spending, since)
 
@@ -88,6 +88,15 @@ def spending_of(parameters: Mapping[str, Any]) -> Spending:
     """Return how the budget is divided with some values of the method's own parameters."""
     names = ("d", "eps", "delta", "rounds", "counts", "weeks")
     return spend(**{name: parameters[name] for name in names})
+
+
+def check_dp_data(transactions: Transactions, *, of: Of = "items", **_: object) -> None:
+    """Refuse rows in which there is not what the list is of, by what they are and not by what is in them."""
+    check_people(transactions.unit, has_people=transactions.people is not None)
+    if of == "clicks":
+        events_with_clicks(transactions)
+    if of == "weeks":
+        check_unit(transactions.unit)
 
 
 def check_people(unit: str, *, has_people: bool) -> None:

@@ -23,7 +23,13 @@ from incrowd.errors import BadInputError, option
 from incrowd.methods.dp.mechanism import find_items
 from incrowd.methods.dp.sets import Sets, among, sets_of
 
-__all__ = ["noisy_weeks", "sets_by_week", "weeks_from"]
+__all__ = ["check_unit", "noisy_weeks", "sets_by_week", "weeks_from"]
+
+
+def check_unit(unit: str) -> None:
+    """Refuse rows of which the week is not known."""
+    if unit != "week":
+        raise BadInputError(f"of=weeks counts by week: drop {option('unit', unit)}")
 
 
 def sets_by_week(
@@ -33,8 +39,7 @@ def sets_by_week(
 
     Rows are of one person and one week, which is among their items.
     """
-    if transactions.unit != "week":
-        raise BadInputError(f"of=weeks counts by week: drop {option('unit', transactions.unit)}")
+    check_unit(transactions.unit)
     names = pa.array([typed("week", name) for name in week_names(since, weeks)])
     place = pc.fill_null(pc.index_in(transactions.vocabulary, value_set=names), -1)
     week_of_item = np.array(place, dtype=np.int64)[transactions.items]
