@@ -72,6 +72,7 @@ def test_what_says_how_a_command_is_called_has_no_key(write):
         "config",
         "profile",
         "dry-run",
+        "lacking",
         "json",
     }
     line = refused(call("anonymize", "--config", write("k = 3\njson = true\n")))

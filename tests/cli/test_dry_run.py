@@ -43,7 +43,7 @@ def test_it_tells_what_was_recognised_counted_and_chosen(searches):
         "0 of them would be rejected",
         "60 people",
         "distinct items (--items terms)",
-        "distinct items that wordnet lacks: those whose kind is not known would get a branch of their own",
+        "distinct items that wordnet lacks: their kind is not known either, and they would get a branch of their own",
         "--unlisted name words that WordNet lacks are named by their kinds",
         "--method mosaic for --goal words, the default",
         "--k 5 the default",

@@ -21,6 +21,7 @@ from incrowd.cli.options import (
     given_inputs,
     input_options,
     json_option,
+    look_options,
     print_json,
     read_settings,
 )
@@ -42,7 +43,7 @@ DEMO_USERS = 2_000
 @click.argument("input", cls=InputArgument, type=INPUT, nargs=-1, required=True, metavar="INPUT...")
 @click.option("--out", type=FILE, help="Directory to create for the release; only --dry-run needs none.")
 @config_option
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and write nothing. INPUT is read.")
+@look_options
 @click.option(
     "--k",
     metavar="INTEGER",
@@ -127,6 +128,7 @@ DEMO_USERS = 2_000
 def anonymize(
     input: tuple[str, ...],  # noqa: A002
     k: str | None,
+    lacking: int | None,
     settings: dict[str, str],
     forms: str | None,
     as_json: bool,  # noqa: FBT001
@@ -154,10 +156,12 @@ def anonymize(
     from incrowd.cli.dry_run import look_ahead
     from incrowd.cli.progress import ProgressBars
     from incrowd.cli.terminal import show_outcome
-    from incrowd.errors import check_choice
+    from incrowd.errors import BadInputError, check_choice
     from incrowd.jobs.run import run_job
     from incrowd.jobs.spec import Options
 
+    if lacking is not None and not options["dry_run"]:
+        raise BadInputError("--lacking lists words before a release is made: add --dry-run, or drop it")
     is_local = check_choice("engine", options["engine"], ("local", "spark")) == "local"
     context = click.get_current_context()
     options = without_items_of_other_goals(without_overruled(options, context), context)
@@ -165,7 +169,7 @@ def anonymize(
     options |= {"k": k, "parameters": settings, "text_forms": comma_list(forms)}
     with given_inputs(input) if is_local else nullcontext(input) as paths:
         if options["dry_run"]:
-            look_ahead(paths, options, as_json=as_json)
+            look_ahead(paths, options, lacking=lacking, as_json=as_json)
             return
         job = Options(paths, **_with_out(options))
         beside = names_beside(job.out, input, job.series)

@@ -36,7 +36,7 @@ __all__ = [
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 SOURCES = ("profile", "config")  # the later wins
-ONLY_TYPED = (*SOURCES, "dry-run", "json", "help")  # how a command is called, not what the job is
+ONLY_TYPED = (*SOURCES, "dry-run", "lacking", "json", "help")  # how a command is called, not what the job is
 SETTINGS = "settings"  # the one option that is a table
 TYPED = "command line"
 LAYERS = (*SOURCES, TYPED)  # the later wins

@@ -19,6 +19,7 @@ from incrowd.core.claims import plural_of
 from incrowd.core.memory import format_memory
 from incrowd.core.temporary import private_directory
 from incrowd.errors import BadInputError
+from incrowd.jobs.lacking import Lacking
 from incrowd.jobs.plan import Estimate, Plan, Recognised, plan_job
 from incrowd.jobs.spec import Options
 from incrowd.report.console import plain_console
@@ -28,19 +29,22 @@ __all__ = ["in_words", "look_ahead"]
 
 BECOMES = {
     "keep": "they would get a branch of their own",
-    "name": "those whose kind is not known would get a branch of their own",
+    "name": "their kind is not known either, and they would get a branch of their own",
     "drop": "they would be removed",
 }
+UNKNOWN = "unlisted: its kind is not known"
 MINUTE = 60
 SECONDS_SHOWN = 90  # above, minutes are
 
 
-def look_ahead(sources: Sequence[str], options: Mapping[str, Any], *, as_json: bool) -> None:
+def look_ahead(
+    sources: Sequence[str], options: Mapping[str, Any], *, lacking: int | None, as_json: bool
+) -> None:
     """Show what a job would do; exit with its code if it would be refused."""
     with private_directory() as scratch, ProgressBars() as progress:
         out = options["out"] or scratch / "release"
         beside = names_beside(out, sources, options["series"])
-        plan = plan_job(Options(sources, **{**options, "out": out}), progress)
+        plan = plan_job(Options(sources, **{**options, "out": out}), progress, lacking=lacking)
     refusal = {"error": plan.refused, "exit_code": BadInputError.exit_code} if plan.refused else {}
     if as_json:
         print_json({**plan.as_dict(), "beside": beside, **refusal})
@@ -71,6 +75,8 @@ def _show(plan: Plan, out: Path | None) -> None:
     console.print()
     console.print(_counts_table(plan))
     console.print()
+    if plan.lacking is not None:
+        _show_lacking(console, plan.lacking)
     _show_choices(console, plan)
     if plan.estimate is not None:
         _show_estimate(console, plan.job.method.name, plan.estimate)
@@ -120,6 +126,27 @@ def _add_items(table: Table, plan: Plan) -> None:
         table.add_row(f"{unlisted:,}", f"distinct items that {visible(str(plan.taxonomy))} lacks: {becomes}")
     if "moved" in plan.found:
         table.add_row(f"{plan.found['moved']:,}", "distinct items hang where they were moved to (--moves)")
+
+
+def _show_lacking(console: Console, lacking: Lacking) -> None:
+    """Print the items that the taxonomy lacks."""
+    if not lacking.items:
+        console.print("The taxonomy lacks no item: every one has a place.\n")
+        return
+    of_all = f"{len(lacking.items):,} of {lacking.in_all:,} distinct items"
+    console.print(
+        f"The taxonomy lacks these, {of_all}. They are words of the data: for you alone.", soft_wrap=True
+    )
+    table = Table(box=None, pad_edge=False)
+    table.add_column("lacking item")
+    table.add_column(lacking.counts, justify="right")
+    if lacking.named:
+        table.add_column("would be published below")
+    for one in lacking.items:
+        below = [Text(visible(one.below or UNKNOWN), style="" if one.below else "dim")]
+        table.add_row(Text(visible(one.item)), f"{one.number:,}", *(below if lacking.named else []))
+    console.print(table)
+    console.print()
 
 
 def _show_choices(console: Console, plan: Plan) -> None:

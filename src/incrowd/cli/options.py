@@ -28,6 +28,7 @@ __all__ = [
     "given_inputs",
     "input_options",
     "json_option",
+    "look_options",
     "print_json",
     "read_settings",
 ]
@@ -185,6 +186,23 @@ INPUT_OPTIONS = (
         help="The most memory that the job may take: reading spills to disk, and a job that cannot fit is refused.",
     ),
 )
+
+LOOK_OPTIONS = (
+    click.option("--dry-run", is_flag=True, help="Say what would be done, and write nothing. INPUT is read."),
+    click.option(
+        "--lacking",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="With --dry-run: also list the N words that the taxonomy lacks and most people have, and what each would be published below. It shows words of the data, for you alone.",
+    ),
+)
+
+
+def look_options(command: Command) -> Command:
+    """Add the options of a dry run."""
+    for option in reversed(LOOK_OPTIONS):
+        command = option(command)
+    return command
 
 
 def input_options(command: Command) -> Command:

@@ -13,8 +13,17 @@ from typing import Any, NamedTuple
 from incrowd.core.memory import Sizes, needed_memory, parse_memory
 from incrowd.errors import BadInputError, IncrowdError
 from incrowd.jobs.clock import Clock, ProgressListener
-from incrowd.jobs.data import check_rows, kernels_are_compiled, open_log, place_input, unlisted_by
+from incrowd.jobs.data import (
+    build_rows,
+    check_rows,
+    kernels_are_compiled,
+    open_log,
+    place_rows,
+    rejects_named,
+    unlisted_by,
+)
 from incrowd.jobs.following import stand
+from incrowd.jobs.lacking import Lacking, find_lacking
 from incrowd.jobs.series import check_series_of
 from incrowd.jobs.spec import DEFAULT_GOAL, Job, Options, read_job, settled
 from incrowd.jobs.windows import in_window
@@ -87,6 +96,8 @@ class Plan:
         Units and items, as ``Log.summary`` names them; empty if the job is refused before they are counted.
     taxonomy, found, unlisted_are
         The taxonomy, how many distinct items it has, lacks, and has in another case only, and what becomes of those that it lacks.
+    lacking
+        Which items the taxonomy lacks; None if that was not asked for, or the job is refused before.
     reasons
         Why each option was chosen that nothing was said about.
     estimate
@@ -105,6 +116,7 @@ class Plan:
     taxonomy: str | None = None
     found: Mapping[str, int] = field(default_factory=dict)
     unlisted_are: str | None = None
+    lacking: Lacking | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
     estimate: Estimate | None = None
     refused: str | None = None
@@ -136,13 +148,14 @@ class Plan:
                 "name": self.taxonomy,
                 **self.found,
                 "unlisted_are": self.unlisted_are,
+                **({} if self.lacking is None else self.lacking.as_dict()),
             },
             "estimate": estimate,
         } | ({} if self.job.taken is None else {"window": self.job.taken.as_dict()})
 
 
-def plan_job(options: Options, listener: ProgressListener) -> Plan:
-    """Find out what a job would do; what is refused before its input is read is raised."""
+def plan_job(options: Options, listener: ProgressListener, *, lacking: int | None = None) -> Plan:
+    """Find out what a job would do, and name so many items that the taxonomy lacks; what is refused before its input is read is raised."""
     if options.engine != "local":
         raise BadInputError(f"--dry-run reads the input on this machine: drop --engine {options.engine}")
     job = read_job(replace(options, dry_run=True))
@@ -154,7 +167,12 @@ def plan_job(options: Options, listener: ProgressListener) -> Plan:
             plan = replace(plan, job=job, reasons=_reasons(job, log))
             with in_window(job, log) as job:
                 plan = replace(plan, job=job)
-                attached = place_input(job, log, clock, events=job.setting.reads.events)
+                with rejects_named(job, log):
+                    rows = build_rows(job, log, clock, events=job.setting.reads.events)
+                    log.free_rows()
+                    if lacking is not None:  # now, as a job may be refused for it
+                        plan = replace(plan, lacking=find_lacking(job, rows, lacking))
+                    attached = place_rows(job, rows, clock)
                 plan = _with_items(plan, log, attached)
                 check_series_of(job, str(job.items), attached)
                 _check_data(job, attached)

@@ -22,6 +22,7 @@ __all__ = [
     "Unlisted",
     "attach",
     "balanced",
+    "given_tree",
     "open_taxonomy",
     "parse_taxonomy",
     "read_taxonomy",
@@ -50,8 +51,6 @@ def open_taxonomy(
     Without `unlisted`, WordNet keeps the words it lacks in a branch of their own and a file refuses them. `moves` are words that hang
     elsewhere; a balanced tree, whose groups mean nothing, takes none.
     """
-    if source == "wordnet":
-        return attach(transactions, wordnet_tree(), unlisted=unlisted or "keep", moves=moves)
     kind, _, fan_out = source.partition(":")
     if kind == "balanced":
         if moves is not None:
@@ -63,12 +62,20 @@ def open_taxonomy(
                 f"taxonomy balanced:F needs a whole number F, as in balanced:5 (got '{source:.40}')"
             )
         return attach(transactions, balanced(transactions, int(fan_out)))
+    default: Unlisted = "keep" if source == "wordnet" else "refuse"
+    return attach(transactions, given_tree(source), unlisted=unlisted or default, moves=moves)
+
+
+def given_tree(source: str) -> Taxonomy:
+    """Return WordNet, or the taxonomy in a file, before any items are attached."""
+    if source == "wordnet":
+        return wordnet_tree()
     if not _is_file(source):
         hint = nearest(source, ["wordnet", "balanced:5"])
         raise BadInputError(
             f"taxonomy must be wordnet, balanced:F or a file that exists (got '{source:.80}'){hint}"
         )
-    return attach(transactions, read_taxonomy(source), unlisted=unlisted or "refuse", moves=moves)
+    return read_taxonomy(source)
 
 
 def _is_file(name: str) -> bool:
