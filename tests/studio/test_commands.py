@@ -64,7 +64,7 @@ def test_a_command_says_all_that_was_chosen_and_nothing_else(places):
     ]
     line = shell_line(look_command(chosen))
     assert shlex.split(line)[1:] == look_command(chosen)
-    assert line.endswith("--dry-run")
+    assert line.endswith("--dry-run --lacking 100")
 
 
 def test_a_method_replaces_the_goal_and_a_list_with_noise_has_no_private_map(places):

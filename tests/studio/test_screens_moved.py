@@ -23,7 +23,8 @@ from incrowd.studio.commands import (
 )
 from incrowd.studio.curves import wanted_of
 from incrowd.studio.folder import Folder
-from incrowd.studio.jobs import jobs_of, state_of
+from incrowd.studio.jobs import State, add_job, jobs_of, state_of, write_state
+from incrowd.studio.lacking import lacking_of
 from incrowd.studio.moved import add_move, keep_moves, moved_words, takes_moves, undo_move
 from incrowd.studio.projects import change_project, make_project, read_project
 from incrowd.studio.views import current_look
@@ -109,7 +110,7 @@ def test_the_command_and_the_lines_of_python_take_the_file(folder, project, tmp_
     places.private.mkdir()
     assert "--moves" not in look_command(project)
     project = move_all(folder, project, ("jaguar", "motor vehicle"))
-    assert look_command(project)[-3:] == ["--moves", project.moves, "--dry-run"]
+    assert look_command(project)[-5:-2] == ["--moves", project.moves, "--dry-run"]
     assert options_of(project, places).moves == Path(project.moves)
     assert "--moves" not in risk_command(project)  # the data as they are have their items wherever these hang
     keep_moves(project, places.moves)
@@ -143,12 +144,47 @@ def test_a_curve_depends_on_moved_words(folder, project):
     assert len(marks) == 3
 
 
+def counted(folder, project, *words, **other):
+    """Write down a count of the data that has ended, with some words that the taxonomy lacks."""
+    job = add_job(folder, project.id, "look", look_command(project))
+    taxonomy = {"lacking": words, "lacking_in_all": 100, "lacking_counts": "people", "unlisted_are": "name"}
+    text = json.dumps({"dry_run": True, "refused": "k is too large", "taxonomy": taxonomy | other})
+    (folder.jobs / job.id / "result.json").write_text(text, encoding="utf-8")
+    write_state(folder, job.id, State(status="failed"))
+
+
+ZORBLAX = {"item": "zorblax", "number": 7, "below": None}
+QUUX = {"item": "quuxify", "number": 6, "below": None}
+KMART = {"item": "kmart", "number": 5, "below": "department store"}
+
+
+def test_what_the_taxonomy_lacks_stays_until_it_is_counted_again_but_for_moved_words(folder, project):
+    def listed():
+        found = lacking_of(folder, again(folder, project))
+        return [word.item for word in found.words], found.in_all, found.is_old
+
+    assert lacking_of(folder, project) is None
+    counted(folder, project, ZORBLAX, KMART)
+    assert listed() == (["zorblax", "kmart"], 100, False)
+    project = move_all(folder, project, ("Zorblax", "big cat"))
+    assert listed() == (["kmart"], 99, True)
+    counted(folder, project, KMART)
+    assert listed() == (["kmart"], 100, False)
+    counted(folder, project, {"item": 3})  # a result that was damaged
+    assert listed() == (["kmart"], 100, False)
+    project = change_project(folder, project, choices={"unlisted": "keep"})
+    assert lacking_of(folder, project) is None
+
+
 class Work:
     """A project, and requests to its screens."""
 
     def __init__(self, studio, project):
         self.studio, self.id, self.folder = studio, project.id, Folder(studio.folder)
         self.home = f"{studio.home}/p/{project.id}"
+
+    def get(self, path):
+        return self.studio.ask("GET", f"/p/{self.id}/{path}")[2]
 
     def post(self, path, **fields):
         status, headers, text = self.studio.ask("POST", f"/p/{self.id}/{path}", urlencode(fields), **FORM)
@@ -242,6 +278,21 @@ def test_a_move_that_cannot_be_is_said_beside_the_field(work, tab, word, below, 
     assert tab.run("location.pathname") == f"/p/{work.id}/words"
 
 
+def test_words_that_the_taxonomy_lacks_are_listed_to_be_looked_up(work):
+    def listed():
+        return work.get("words").partition('<div id="lacking">')[2].partition("</section>")[0]
+
+    counted(work.folder, work.project, {"item": '<i>"&?', "number": 1234, "below": "a<b"}, QUUX)
+    text = listed()
+    assert f'<a href="/p/{work.id}/words?find=%3Ci%3E%22%26%3F">&lt;i&gt;&#34;&amp;?</a>' in text
+    assert '<td class="number">1,234</td><td>a&lt;b</td>' in text
+    assert "unlisted: its kind is not known" in text
+    assert "2 of 100 distinct items that the taxonomy lacks" in text
+    assert "for you alone" in text
+    counted(work.folder, work.project, lacking_in_all=0)
+    assert "Every word has a place." in listed()
+
+
 def test_a_move_that_is_gone_is_said(work):
     status, text = work.post("words/undo", line="7", word="nothing")
     assert (status, "changed in another tab" in text) == (422, True)
@@ -272,6 +323,7 @@ def test_a_release_is_made_with_the_words_as_they_were_and_counts_are_taken_agai
     work.run("data/count", "look")
     view = current_look(work.folder, work.project)
     assert view.result["taxonomy"]["moved"] == 2
+    assert "Every word has a place." in work.get("words")  # zorblax was moved
     work.run("run", "release")
     out = work.folder.releases / "cats-1"
     parents = {

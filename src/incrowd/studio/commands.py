@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 EXPOSING = 20
+LACKING = 100
 WRITTEN = ("private_map", "certificate")
 """Switches that Python has where a release is written."""
 REPORTED = ("mosaic", "flock", "partition")
@@ -83,7 +84,7 @@ def anonymize_command(project: Project, places: Places) -> list[str]:
 
 def look_command(project: Project) -> list[str]:
     """Return the command that says what would be done, and writes nothing."""
-    return [*_job(project), *_moves(project), "--dry-run"]
+    return [*_job(project), *_moves(project), "--dry-run", "--lacking", str(LACKING)]
 
 
 def audit_command(project: Project, places: Places) -> list[str]:

@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from incrowd.errors import BadInputError, IncrowdError
+from incrowd.studio.lacking import lacking_of
 from incrowd.studio.moved import add_move, moved_words, takes_moves, undo_move, used_taxonomy
 from incrowd.studio.pages import Form, fragment, page, posted, project_of, see, studio_of
 from incrowd.studio.projects import Project, change_project
@@ -77,6 +78,7 @@ def _page(request: Request, project: Project, word: str = "", typed: Typed = Typ
         found=found,
         not_found=not_found,
         plan=plan,
+        lacking=lacking_of(studio_of(request).folder, project),
         kinds=_kinds(plan.result if plan else {}),
         largest=LARGEST,
         **_moved(project),
