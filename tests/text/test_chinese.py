@@ -165,4 +165,4 @@ def test_a_whole_job_on_wordnet_publishes_words_under_telling_parents(method, tm
 def test_words_of_other_scripts_are_filed_by_their_script_alone(word, node):
     (found,) = name_words([word])
     assert (found.kind, found.item, found.parent) == ("shape", word, node)
-    assert found.why == "its script"
+    assert found.why == "a word in another script than the Latin"
