@@ -7,7 +7,7 @@ project's root), joining alone (`fast`) and all steps (`best`) at k = 5, and all
 Every row is a unit of its own, and nothing is generalized. Seconds are of the method alone, the least of three warm runs at k = 5.
 
 Everything is counted here anew, by products of sparse matrices and not by the program's own measures. The last two columns count pairs of the originals only in
-units of up to 60 items, and published ones in all units: this is how the numbers of the prototype were made, which the method is held against.
+units of up to 60 items, and published ones in all units: counted so, joining alone has the figures of the prototype that the method is held against.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -46,8 +47,19 @@ class Trees(dict[str, ast.Module]):
 TREES = Trees()
 
 
-def all_trees() -> dict[str, ast.Module]:
-    return {module: TREES[module] for module in MODULES}
+@cache
+def nodes_of(module: str) -> list[ast.AST]:
+    """Return all that is in a module."""
+    return list(ast.walk(TREES[module]))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _let_go():
+    """Forget all trees in the end: a search for garbage goes over every node of them."""
+    yield
+    for remembered in (nodes_of, imports):
+        remembered.cache_clear()
+    TREES.clear()
 
 
 def part_of(module: str) -> str:
@@ -61,10 +73,11 @@ def part_of(module: str) -> str:
     return "release.files" if parts[1:3] == ["release", "files"] else parts[1]
 
 
+@cache
 def imports(module: str) -> set[str]:
     """Return the modules of the product that a module imports, be it in a function or for types alone."""
     found = set()
-    for node in ast.walk(TREES[module]):
+    for node in nodes_of(module):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -139,8 +152,8 @@ def test_everything_offered_is_there():
 
 
 def functions():
-    for module, tree in all_trees().items():
-        for node in ast.walk(tree):
+    for module in MODULES:
+        for node in nodes_of(module):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield f"{module}.{node.name}:{node.lineno}", node.end_lineno - node.lineno + 1
 
@@ -154,7 +167,7 @@ def test_functions_are_short():
 
 @pytest.mark.parametrize("module", sorted(name for name in MODULES if part_of(name) not in MAY_PRINT))
 def test_only_the_command_line_and_the_report_print(module):
-    calls = [node for node in ast.walk(TREES[module]) if isinstance(node, ast.Call)]
+    calls = [node for node in nodes_of(module) if isinstance(node, ast.Call)]
     names = [ast.unparse(node.func) for node in calls]
     assert not {"print", "sys.stdout.write", "sys.stderr.write", "warnings.warn"} & set(names)
 
@@ -163,7 +176,7 @@ def test_only_the_command_line_and_the_report_print(module):
     "module", sorted(name for name in MODULES if part_of(name) in ("methods", "kernels"))
 )
 def test_methods_and_kernels_read_no_clock_and_draw_no_hidden_chance(module):
-    nodes = list(ast.walk(TREES[module]))
+    nodes = nodes_of(module)
     used = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     used |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
     assert used & {"time", "datetime", "random", "secrets"} == set()
@@ -181,15 +194,15 @@ DOCUMENTED = {
 def test_only_the_documented_parts_of_the_servers_libraries_are_used(library):
     used = {
         node.module
-        for tree in all_trees().values()
-        for node in ast.walk(tree)
+        for module in MODULES
+        for node in nodes_of(module)
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == library
     }
     assert used
     assert used <= DOCUMENTED[library]
-    inherited = {ast.unparse(base) for tree in all_trees().values() for base in bases(tree)}
+    inherited = {ast.unparse(base) for module in MODULES for base in bases(module)}
     assert not inherited & {"Granian", "MPServer"}
 
 
-def bases(tree):
-    return [base for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for base in node.bases]
+def bases(module):
+    return [base for node in nodes_of(module) if isinstance(node, ast.ClassDef) for base in node.bases]

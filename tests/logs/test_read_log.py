@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.errors import BadInputError
-from incrowd.logs import read_baskets, read_log
+from incrowd.logs import read_baskets, read_log, store
 
 ROWS = [
     ("u2", "red mice", "2020-01-01 10:00:00"),
@@ -289,7 +289,9 @@ def test_closing_deletes_the_files_and_keeps_the_counts(tmp_path):
         log.transactions()
 
 
-def test_a_log_that_lets_go_of_its_rows_keeps_its_rejects(tmp_path):
+@pytest.mark.parametrize("little", [0, store.LITTLE])
+def test_a_log_that_lets_go_of_its_rows_keeps_its_rejects(tmp_path, monkeypatch, little):
+    monkeypatch.setattr(store, "LITTLE", little)  # with 0 the database is a new one
     log = read_log(write(tmp_path / "it's a log", TEXTS["aol"] + "1\tonly two\n"), format="aol")
     with log:
         made = log.transactions()

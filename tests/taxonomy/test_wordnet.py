@@ -12,7 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import incrowd.data
-from incrowd.taxonomy.sources.wordnet import ADJECTIVE_RULES, NOUN_RULES, VERB_RULES, Lexicon, lexicon
+from incrowd.taxonomy.sources.wordnet import (
+    ADJECTIVE_RULES,
+    FEW_WORDS,
+    NOUN_RULES,
+    VERB_RULES,
+    Lexicon,
+    lexicon,
+)
 from reference_words import SingleWords
 
 WORDNET = Path("/usr/share/wordnet")
@@ -182,6 +189,8 @@ def test_arrays_are_treated_as_single_words_are(single, texts):
     words, array = lexicon(), pa.array(texts, pa.string())
     lemmas = [words.lemmas[p].as_py() if p >= 0 else None for p in words.lemmas_of(array).tolist()]
     assert lemmas == [single.noun(text) for text in texts]
+    many = pa.concat_arrays([array, pa.nulls(FEW_WORDS, pa.string())])  # too many to be looked up one by one
+    assert words.lemmas_of(many)[: len(texts)].tolist() == words.lemmas_of(array).tolist()
     known = words.are_other_parts_of_speech(array).tolist()
     others = [k and lemma is None for k, lemma in zip(known, lemmas, strict=True)]
     assert others == [single.other_part_of_speech(text) for text in texts]

@@ -13,6 +13,7 @@ import pyarrow as pa
 from incrowd.auditing.result import Audit
 from incrowd.auditing.taxonomy import PublishedTree
 from incrowd.core.promises import Settings, Texts
+from incrowd.core.types import Bools
 from incrowd.release.files.nodes import (
     MADE_LABEL,
     above,
@@ -58,14 +59,12 @@ class Finder:
     """Finds the node of a published label in the originals' taxonomy."""
 
     def __init__(self, tree: Taxonomy, renamed: Mapping[str, str], texts: Texts) -> None:
-        labels = tree.labels.to_pylist()
         # Beside queries, a leaf is a word only if its label is a query; else it is the name of a concept.
         words = words_beside_queries(tree) if texts == "queries" else tree.is_leaf
-        names = tree.is_leaf & ~words
         self.tree, self.renamed = tree, renamed
-        self.leaf_of = {labels[node]: node for node in reversed(np.flatnonzero(words).tolist())}
-        self.class_of = {labels[node]: node for node in np.flatnonzero(~tree.is_leaf).tolist()}
-        self.name_of = {labels[node]: node for node in np.flatnonzero(names).tolist()}
+        self.leaf_of = _first_of_each_label(tree, words)
+        self.class_of = _first_of_each_label(tree, ~tree.is_leaf)
+        self.name_of = _first_of_each_label(tree, tree.is_leaf & ~words)
 
     def __call__(self, label: Label) -> int | None:
         """Return the node of a label; None if there is none."""
@@ -74,6 +73,12 @@ class Finder:
             return self.leaf_of.get(text)
         text = self.renamed.get(text, text)
         return self.class_of.get(text, self.name_of.get(text))
+
+
+def _first_of_each_label(tree: Taxonomy, which: Bools) -> dict[str, int]:
+    """Return the first node of each label, among some nodes."""
+    nodes = np.flatnonzero(which)[::-1]  # the last to be put in stays
+    return dict(zip(tree.labels.take(pa.array(nodes)).to_pylist(), nodes.tolist(), strict=True))
 
 
 def nodes_of_labels(find: Finder, written: Written) -> dict[Label, int] | None:

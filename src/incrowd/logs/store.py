@@ -24,6 +24,11 @@ __all__ = ["Store", "make_events"]
 _DATABASE_SHARE = 0.2
 _LEAST_DATABASE = 256 * 1024**2
 _BATCH_ROWS = 250_000
+_ALL = """
+    SELECT 'VIEW', view_name FROM duckdb_views() WHERE NOT internal
+    UNION ALL SELECT 'TABLE', table_name FROM duckdb_tables()
+"""
+LITTLE = 16 * 1024**2  # bytes of rows, for which no new database is worth its time
 # The memory to suggest if it was too little: a multiple of it, and of the bytes read (as a log of 36 million lines took).
 _MORE, _READING = 1.5, 1.4
 
@@ -78,8 +83,20 @@ class Store:
     def keep_only(self, table: str) -> None:
         """Delete all tables but one, and free their memory.
 
-        The database keeps memory for later tables; only closing it returns the memory to the system.
+        The database keeps memory for later tables; only closing it returns the memory to the system, which is worth it where there is much.
         """
+        if self._inserted < LITTLE:
+            self._drop_but(table)
+        else:
+            self._begin_anew_with(table)
+
+    def _drop_but(self, table: str) -> None:
+        with self._plain_errors(), self._cursor({}) as cursor:
+            for kind, name in cursor.execute(_ALL).fetchall():
+                if name != table:
+                    cursor.execute(f"DROP {kind} {name}")
+
+    def _begin_anew_with(self, table: str) -> None:
         file = self._directory.path / f"{table}.parquet"
         quoted = str(file).replace("'", "''")
         with self._plain_errors():

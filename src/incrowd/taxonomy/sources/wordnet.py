@@ -49,6 +49,7 @@ ADJECTIVE_RULES: Rules = (("er", ""), ("est", ""), ("er", "e"), ("est", "e"))
 VERB, ADJECTIVE = 1, 2
 
 SHORTEST_INFLECTED_NOUN = 3
+FEW_WORDS = 1_000  # are looked up one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,25 +93,32 @@ class Lexicon:
 
     def lemma_of(self, word: str) -> str | None:
         """Return the noun lemma of one word, as `lemmas_of` does for many; None where there is none."""
-        if word in self._position:
-            return word
-        if word in self._irregular:
-            return self._irregular[word]
-        if len(word) < SHORTEST_INFLECTED_NOUN or word.endswith("ss"):
-            return None
-        bases = (
-            word.removesuffix(ending) + instead for ending, instead in NOUN_RULES if word.endswith(ending)
-        )
-        return next((base for base in bases if base in self._position), None)
+        position = self._lemma_position(word)
+        return None if position < 0 else self._lemma[position]
 
     def lemmas_of(self, words: pa.Array) -> Ints32:
         """Return each word's noun lemma as a position in `lemmas`; -1 where there is none (or the word is null)."""
+        if len(words) < FEW_WORDS:  # all lemmas would be gone through for them
+            return np.array([self._lemma_position(word) for word in words.to_pylist()], dtype=np.int32)
         irregular = positions(words, self.exceptions)
         stripped = _positions_by_rules(words, NOUN_RULES, self.lemmas)
         stripped[_are_never_inflected_nouns(words)] = -1
         by_form = np.where(irregular >= 0, self.exception_lemma[irregular], stripped)
         exact = positions(words, self.lemmas)
         return np.where(exact >= 0, exact, by_form)
+
+    def _lemma_position(self, word: str | None) -> int:
+        """Return the place of a word's noun lemma; -1 where there is none."""
+        if word is None or word in self._position:
+            return -1 if word is None else self._position[word]
+        if word in self._irregular:
+            return self._irregular[word]
+        if len(word) < SHORTEST_INFLECTED_NOUN or word.endswith("ss"):
+            return -1
+        bases = (
+            word.removesuffix(ending) + instead for ending, instead in NOUN_RULES if word.endswith(ending)
+        )
+        return next((self._position[base] for base in bases if base in self._position), -1)
 
     def nodes_of(self, words: pa.Array) -> Ints32:
         """Return the node of the first sense of each word's noun lemma; -1 where WordNet lacks it."""
@@ -128,13 +136,17 @@ class Lexicon:
         return known
 
     @cached_property
-    def _position(self) -> dict[str, int]:
-        return {lemma: i for i, lemma in enumerate(self.lemmas.to_pylist())}
+    def _lemma(self) -> list[str]:
+        found: list[str] = self.lemmas.to_pylist()
+        return found
 
     @cached_property
-    def _irregular(self) -> dict[str, str]:
-        lemmas = self.lemmas.take(pa.array(self.exception_lemma)).to_pylist()
-        return dict(zip(self.exceptions.to_pylist(), lemmas, strict=True))
+    def _position(self) -> dict[str, int]:
+        return {lemma: i for i, lemma in enumerate(self._lemma)}
+
+    @cached_property
+    def _irregular(self) -> dict[str, int]:
+        return dict(zip(self.exceptions.to_pylist(), self.exception_lemma.tolist(), strict=True))
 
 
 @cache
@@ -181,8 +193,9 @@ def _are_never_inflected_nouns(words: pa.Array) -> Bools:
     return np.array(pc.fill_null(pc.or_(short, pc.ends_with(words, "ss")), True), dtype=np.bool_)  # noqa: FBT003
 
 
+@cache
 def wordnet_tree() -> Taxonomy:
-    """Return the tree of all noun synsets, each under its first hypernym, ``entity`` at the root.
+    """Return the tree of all noun synsets (made once per process), each under its first hypernym, ``entity`` at the root.
 
     A word is placed at its first sense. Synonyms share a synset: the word that the synset is called by
     is the synset itself, every other one becomes a leaf below it.
