@@ -16,6 +16,8 @@ settings.register_profile("incrowd", deadline=None, suppress_health_check=[Healt
 settings.load_profile("incrowd")
 
 ROOT = Path(__file__).resolve().parents[1]
+# When garbage is searched for: jobs make much that is gone soon, and kernels, once loaded, stay.
+SELDOM = (20_000, 20, 20)
 # Files and rooms that take long; `pytest --durations=60` says which. The cluster comes long after Spark's other tests: it holds
 # the lock on kernels that they would wait for.
 SHARING = "spark/test_[!c]*.py"
@@ -67,6 +69,7 @@ def pytest_collection():
     finally:
         gc.freeze()
         gc.enable()
+        gc.set_threshold(*SELDOM)
 
 
 def pytest_unconfigure():

@@ -8,21 +8,20 @@ from typing import NamedTuple
 import numpy as np
 
 from incrowd.core.ragged import starts_of
-from incrowd.core.types import Bools, Floats, Ints32, Ints64, Words64
+from incrowd.core.types import Bools, Floats, Ints32, Ints64
 from incrowd.kernels.jit import helper, kernel
 from incrowd.methods.mosaic.cover import Cover, Labels, People, need_of
+from incrowd.methods.mosaic.fill import filled
 from incrowd.methods.mosaic.frequent import MOST_FREQUENT, with_frequent_pairs
 from incrowd.methods.mosaic.piles import added, empty_pile, with_room
 from incrowd.methods.mosaic.table import EMPTY, number_of, pair_word, pairs_in, place_of
 
 __all__ = ["repack"]
 
-STEPS = 6
 MILLION = 1_000_000
 MOST_FITTING = 256
 FREQUENT_WORTH = 12.0
 PARTS = 8
-WORD = 64
 
 
 class Proposals(NamedTuple):
@@ -150,11 +149,11 @@ def _propose(
             place[own[i]] = i
         fitting = _fitting(own, cover, last_start, by_last, place)
         fitting = fitting[np.argsort(-value[fitting], kind="mergesort")][:MOST_FITTING]
-        mask = _masks(fitting, cover, place, (len(own) + WORD - 1) // WORD)
+        starts, places = _places(fitting, cover, place)
         place[own] = -1
         if len(fitting) == 0:
             continue
-        best, best_value = _filled(mask, value[fitting])
+        best, best_value = filled(starts, places, len(own), value[fitting])
         if best_value > now + 1e-6:
             tile = added(tile, fitting[best])
             better[found], gain[found] = unit, int(np.rint(MILLION * (best_value - now)))
@@ -189,76 +188,16 @@ def _fitting(own: Ints32, cover: Cover, last_start: Ints64, by_last: Ints32, pla
 
 
 @helper
-def _masks(fitting: Ints32, cover: Cover, place: Ints32, words: int) -> Words64:
-    """Return which of a unit's labels each tile has, as bits."""
-    mask = np.zeros((len(fitting), words), np.uint64)
+def _places(fitting: Ints32, cover: Cover, place: Ints32) -> tuple[Ints64, Ints32]:
+    """Return the labels of each tile, as places among the unit's own."""
+    first = np.zeros(len(fitting) + 1, np.int64)
     for i in range(len(fitting)):
-        for at in range(cover.first[fitting[i]], cover.first[fitting[i] + 1]):
-            bit = place[cover.label[at]]
-            mask[i, bit // WORD] |= np.uint64(1) << np.uint64(bit % WORD)
-    return mask
-
-
-@helper
-def _filled(mask: Words64, worth: Floats) -> tuple[Bools, float]:
-    """Return a good choice of tiles without a label in common, and its value; tiles are given from the most worth to the least."""
-    best, none = np.zeros(len(mask), np.bool_), np.zeros(len(mask), np.bool_)
-    taken = np.zeros(mask.shape[1], np.uint64)
-    best_value = _fill(mask, worth, -1, none, best, taken)
-    trial = best.copy()
-    for _ in range(STEPS):
-        improved, start = False, best.copy()
-        for i in range(len(mask)):
-            if start[i]:
-                continue
-            its_value = _fill(mask, worth, i, start, trial, taken)
-            if its_value > best_value + 1e-9:
-                best_value, improved = its_value, True
-                best[:] = trial
-        if not improved:
-            break
-    return best, best_value
-
-
-@helper
-def _fill(mask: Words64, worth: Floats, forced: int, before: Bools, chosen: Bools, taken: Words64) -> float:
-    """Choose one forced tile, keep of those before what it leaves, and fill up greedily; return the value."""
-    total = 0.0
-    taken[:] = np.uint64(0)
-    chosen[:] = False
-    if forced >= 0:
-        total += _choose(forced, mask, worth, chosen, taken)
-        for i in range(len(mask)):
-            if before[i]:
-                total += _choose(i, mask, worth, chosen, taken)
-    if len(taken) == 1:
-        return _fill_short(total, mask[:, 0], worth, chosen, taken[0])
-    for i in range(len(mask)):
-        total += _choose(i, mask, worth, chosen, taken)
-    return total
-
-
-@helper
-def _fill_short(total: float, mask: Words64, worth: Floats, chosen: Bools, taken: np.uint64) -> float:
-    """Choose every tile whose labels are free, in a unit of one word of labels; in a register this takes a fifth of the time."""
-    for i in range(len(mask)):
-        if not mask[i] & taken:
-            taken |= mask[i]
-            chosen[i] = True
-            total += worth[i]
-    return total
-
-
-@helper
-def _choose(i: int, mask: Words64, worth: Floats, chosen: Bools, taken: Words64) -> float:
-    """Choose a tile if its labels are free; return what that adds."""
-    for word in range(len(taken)):
-        if mask[i, word] & taken[word]:
-            return 0.0
-    for word in range(len(taken)):
-        taken[word] |= mask[i, word]
-    chosen[i] = True
-    return float(worth[i])
+        first[i + 1] = first[i] + cover.first[fitting[i] + 1] - cover.first[fitting[i]]
+    label = np.empty(first[-1], np.int32)
+    for i in range(len(fitting)):
+        for at in range(first[i + 1] - first[i]):
+            label[first[i] + at] = place[cover.label[cover.first[fitting[i]] + at]]
+    return first, label
 
 
 @kernel
