@@ -2,7 +2,8 @@
 
 Run it from anywhere, with the project's development environment, Chromium beside it::
 
-    python scripts/picture_studio.py             # about two minutes
+    python scripts/compile_kernels.py            # once: no page waits for a compiler longer than a minute
+    python scripts/picture_studio.py             # about a minute
     python scripts/picture_studio.py --out DIR   # elsewhere than into docs/images
 
 It starts a studio in a temporary folder and does a whole job there on the sample, which is made up: words are moved, the data are counted and measured,
