@@ -131,11 +131,15 @@ class Page:
             mobile=width < 600,
         )
 
-    def shoot(self, file, *, width, dark=False):
-        """Take a picture of the whole page."""
+    def appear(self, *, width, dark=False):
+        """Be so wide, in light or dark colours."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.tell("Emulation.setEmulatedMedia", features=[scheme])
         self.resize(width)
+
+    def shoot(self, file, *, width, dark=False):
+        """Take a picture of the whole page."""
+        self.appear(width=width, dark=dark)
         picture = self.tell("Page.captureScreenshot", captureBeyondViewport=True)
         file.write_bytes(base64.b64decode(picture["data"]))
 

@@ -17,6 +17,7 @@ from incrowd.cli.app import cli
 from incrowd.logs.synth.generate import write_log
 from incrowd.metrics import Losses, Utility
 from incrowd.release.files.page import LOSS_NOTES, UTILITY_NOTES
+from incrowd.studio.screens import SCREENS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
@@ -39,6 +40,14 @@ def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), target
+
+
+def test_every_screen_of_the_studio_has_a_picture():
+    """Made by scripts/picture_studio.py."""
+    page = (ROOT / "docs/studio.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"\(images/studio-(.+)\.png\)", page))
+    assert shown == {"start", *(screen.slug for screen in SCREENS)}
+    assert shown == {file.stem.removeprefix("studio-") for file in ROOT.glob("docs/images/studio-*.png")}
 
 
 def test_every_command_in_the_docs_exists():

@@ -6,14 +6,16 @@ import contextlib
 import http.client
 import json
 import os
+import signal
 import subprocess
 import sys
 from urllib.parse import urlsplit
 
 from devtools import PATIENCE, Page
 from helpers import until
+from incrowd.studio.jobs import all_jobs, progress_of, state_of
 
-__all__ = ["Studio", "Tab", "running_studio"]
+__all__ = ["Studio", "Tab", "go_on", "job_process", "running_studio", "stop_the_job"]
 
 
 class Tab(Page):
@@ -127,3 +129,21 @@ def running_studio(folder, *options, port=0):
         studio.process.terminate()
         studio.process.wait(PATIENCE)
         studio.process.stdout.close()
+
+
+def job_process(folder):
+    """Return the process of the job that runs; None if there is none."""
+    return next(filter(None, (state_of(folder, job.id).process for job in all_jobs(folder))), None)
+
+
+def stop_the_job(folder, *, steps=1):
+    """Let the job that runs stand still, once it has begun so many steps."""
+    process = until(lambda: job_process(folder), "the job runs")
+    (job,) = (job for job in all_jobs(folder) if state_of(folder, job.id).process == process)
+    until(lambda: len(progress_of(folder, job.id).steps) >= steps, "the job has begun")
+    os.kill(process, signal.SIGSTOP)
+
+
+def go_on(folder):
+    if process := job_process(folder):
+        os.kill(process, signal.SIGCONT)

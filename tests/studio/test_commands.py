@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import shlex
 import subprocess
 import sys
+from html import unescape
 
 import pytest
 
@@ -17,8 +19,9 @@ from incrowd.methods.registry import METHODS
 from incrowd.studio.commands import Places, anonymize_command, look_command, python_lines, shell_line
 from incrowd.studio.dials import CHOICES, FORM
 from incrowd.studio.folder import Folder, slug_of
-from incrowd.studio.pages import error_by_field
+from incrowd.studio.pages import _environment, error_by_field
 from incrowd.studio.projects import Project
+from incrowd.studio.screens import SCREENS
 from incrowd.studio.shown import masked, seconds_in_words, size_in_words
 
 
@@ -34,6 +37,11 @@ def project(source="log.tsv", reading=None, **choices):
     )
 
 
+def test_no_two_dials_and_no_dial_and_a_screen_are_called_the_same():
+    names = [dial.label for dial in CHOICES] + [screen.title for screen in SCREENS]
+    assert len(set(names)) == len(names)
+
+
 @pytest.mark.parametrize("dial", [*CHOICES, *FORM], ids=lambda dial: dial.name)
 def test_every_dial_is_an_option_and_an_argument(dial):
     if dial.method is not None:
@@ -43,6 +51,13 @@ def test_every_dial_is_an_option_and_an_argument(dial):
     if dial.argument is not None:
         function = ic.read_log if dial in FORM else ic.anonymize
         assert dial.argument in inspect.signature(function).parameters
+
+
+def test_a_command_is_copied_as_it_is_though_its_options_are_kept_from_breaking():
+    line = "incrowd x --k 5 'a  --b <i>' --title 'It'\"'\"'s  & --' --json"
+    page = str(_environment().get_template("_code.html").module.whole_options(line))
+    assert '<span class="whole">--title</span>' in page
+    assert unescape(re.sub("<[^>]*>", "", page)) == line
 
 
 def test_a_command_says_all_that_was_chosen_and_nothing_else(places):

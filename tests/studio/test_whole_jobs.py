@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
 import time
 import zipfile
 from importlib import resources
@@ -17,10 +15,10 @@ import pytest
 from helpers import has_ended, until, visible
 from incrowd.methods.registry import METHODS
 from incrowd.studio.folder import Folder
-from incrowd.studio.jobs import State, add_job, all_jobs, state_of, write_state
+from incrowd.studio.jobs import State, add_job, all_jobs, write_state
 from incrowd.studio.projects import change_project, read_project
 from incrowd.studio.screens import SCREENS
-from studio.harness import running_studio, start_studio
+from studio.harness import go_on, job_process, running_studio, start_studio, stop_the_job
 
 
 def begin(tab, studio, path):
@@ -64,6 +62,8 @@ def test_the_whole_job_on_the_demo_log(studio, tab):
     assert (studio.folder / "releases" / name / "manifest.json").exists()
     assert (studio.folder / "private" / name / "map.parquet").stat().st_mode & 0o077 == 0
     check_nothing_wrong(tab, studio)
+    tab.visit(f"{studio.home}/p/sample-1/releases")
+    assert not tab.run("document.querySelector('#compare input')")  # there is none to compare it with
 
 
 def test_the_whole_job_on_baskets(studio, tab, baskets):
@@ -214,6 +214,10 @@ def test_the_earlier_of_two_releases_warns_of_the_later(studio, tab):
 
 def test_two_releases_are_compared(studio, tab):
     tab.visit(f"{studio.home}/p/sample-1/releases")
+    tab.resize(390)
+    ends = "[...document.querySelectorAll('.pick label')].map(one => one.getBoundingClientRect().right)"
+    assert max(tab.run(ends)) < 390  # on a phone, too, they are in sight
+    tab.tell("Emulation.clearDeviceMetricsOverride")
     tab.press("#compare button")
     assert "mosaic" in tab.shown()
     assert "flock" in tab.shown()
@@ -416,22 +420,6 @@ def test_a_job_is_cancelled_and_leaves_nothing(tmp_path, new_tab, log):
         assert "Run again" in tab.shown("#runs")
         assert visible(studio.folder / "releases") == set()
         assert not [path for path in (studio.folder / "private").rglob("*") if path.is_file()]
-
-
-def job_process(folder):
-    """Return the process of the job that runs; None if there is none."""
-    return next(filter(None, (state_of(folder, job.id).process for job in all_jobs(folder))), None)
-
-
-def stop_the_job(folder):
-    """Let the job that runs stand still, once it has begun."""
-    until(lambda: list(folder.jobs.glob("*/progress.jsonl")), "the job has begun")
-    os.kill(until(lambda: job_process(folder), "the job runs"), signal.SIGSTOP)
-
-
-def go_on(folder):
-    if process := job_process(folder):
-        os.kill(process, signal.SIGCONT)
 
 
 def test_a_killed_studio_loses_nothing_and_its_job_can_be_run_again(tmp_path, new_tab, baskets):

@@ -153,7 +153,7 @@ MORE = (
         "Unit",
         "What is protected as one: user, session:30m, day, week. Empty: what suits the method.",
     ),
-    Dial("taxonomy", "Words", "wordnet, balanced:5, or the path of a file. Empty: what suits the items."),
+    Dial("taxonomy", "Taxonomy", "wordnet, balanced:5, or the path of a file. Empty: what suits the items."),
     Dial(
         "unlisted",
         "Words that the taxonomy lacks",
