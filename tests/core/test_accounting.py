@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import math
+import sys
 
 import pytest
-from dp_accounting import GaussianDpEvent
-from dp_accounting.pld import PLDAccountant
-from dp_accounting.rdp import RdpAccountant
 
 from incrowd.core.accounting import Cost, eps_of, total
 from incrowd.core.gaussian import SIGMA
@@ -16,10 +15,23 @@ from incrowd.core.spending import spend
 ORDERS = [1 + math.exp(step / 50) for step in range(-200, 350)]
 
 
-def said(accountant, sigmas, delta):
+@pytest.fixture(scope="module")
+def library():
+    """Import Google's library, a second's work, for these tests alone.
+
+    It brings absl's log handler, which closes the stream that it was made with once another test sets up logging: not pytest's.
+    """
+    library = importlib.import_module("dp_accounting")
+    for part in ("pld", "rdp"):
+        importlib.import_module(f"dp_accounting.{part}")
+    importlib.import_module("absl.logging").get_absl_handler().python_handler.setStream(sys.__stderr__)
+    return library
+
+
+def said(library, accountant, sigmas, delta):
     """Return the eps that another accountant gives to Gaussian mechanisms one after another."""
     for sigma in sigmas:
-        accountant.compose(GaussianDpEvent(sigma))
+        accountant.compose(library.GaussianDpEvent(sigma))
     return accountant.get_epsilon(delta)
 
 
@@ -28,21 +40,22 @@ def said(accountant, sigmas, delta):
     [([5.0], 1e-6), ([1.5] * 4, 1e-9), ([20.0] * 100, 1e-5), ([0.7, 2.0, 9.0], 1e-3)],
     ids=["one", "four", "many", "unlike each other"],
 )
-def test_gaussian_releases_add_up_as_another_library_says(sigmas, delta):
+def test_gaussian_releases_add_up_as_another_library_says(library, sigmas, delta):
     found = eps_of(total(Cost(1 / (2 * sigma**2), 0.0) for sigma in sigmas), delta)
-    assert math.isclose(found, said(RdpAccountant(ORDERS), sigmas, delta), rel_tol=2e-3)
-    assert found > said(PLDAccountant(value_discretization_interval=1e-3), sigmas, delta)  # the truth, nearly
+    near = library.pld.PLDAccountant(value_discretization_interval=1e-3)
+    assert math.isclose(found, said(library, library.rdp.RdpAccountant(ORDERS), sigmas, delta), rel_tol=2e-3)
+    assert found > said(library, near, sigmas, delta)  # the truth, nearly
 
 
 @pytest.mark.parametrize(
     ("eps", "delta", "d", "weeks"), [(1.0, 1e-6, 5, None), (3.0, 1e-6, 50, None), (0.5, 1e-8, 20, 13)]
 )
-def test_the_steps_of_one_release_keep_eps_as_another_library_says(eps, delta, d, weeks):
+def test_the_steps_of_one_release_keep_eps_as_another_library_says(library, eps, delta, d, weeks):
     """All rounds and the counts together, with the half of delta that is for noise."""
     spending = spend(d=d, eps=eps, delta=delta, rounds=3, counts=0.25, weeks=weeks)
     counts = math.sqrt(d * sum(each**2 for each in spending.column))
     lengths = [*(one.length for one in spending.rounds), counts]
-    found = said(PLDAccountant(), [SIGMA / length for length in lengths], delta / 2)
+    found = said(library, library.pld.PLDAccountant(), [SIGMA / length for length in lengths], delta / 2)
     assert 0.999 * eps < found <= eps
 
 
