@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from types import SimpleNamespace
 
 import msgspec
+import pytest
 from msgspec.structs import replace
 
+from helpers import until
+from incrowd.errors import BadInputError
 from incrowd.jobs.estimate import estimate, sample_of
 from incrowd.jobs.spec import Options, read_choices
 from incrowd.logs import InputForm, read_parts
+from incrowd.studio import curves
 from incrowd.studio.curves import Curves, show, wanted_of
 from incrowd.studio.estimating import Answer, Estimator, Request
 from incrowd.studio.folder import Folder, write_struct
@@ -86,6 +91,32 @@ def test_a_request_without_points_reads_the_sample_and_writes_nothing(log, tmp_p
     ran = subprocess.run(command, input=lines, capture_output=True, check=True)
     assert ran.stdout == b"done\ndone\n"
     assert not wanted.path.exists()
+
+
+@pytest.mark.parametrize("broken", ["_start", "write_struct"])
+@pytest.mark.parametrize("error", [OSError("full"), BadInputError("full")], ids=["system", "atomic"])
+def test_curves_go_on_when_there_is_space_again(folder, log, monkeypatch, broken, error):
+    """A process that cannot be started, or an answer that cannot be written, is no reason to answer no more."""
+    wanted = wanted_of(folder, make_project(folder, str(log), name="log"), {})
+    request = Request(project=wanted.project, sample="", ks=[5], path=str(wanted.path))
+    full, working = threading.Event(), getattr(curves, broken)
+
+    def once_broken(*given):
+        if not full.is_set():
+            full.set()
+            raise error
+        return working(*given)
+
+    monkeypatch.setattr(curves.sys, "executable", "true")  # a process that ends at once
+    monkeypatch.setattr(curves, "IDLE_SECONDS", 0.5)
+    monkeypatch.setattr(curves, broken, once_broken)
+    asked = Curves()
+    asked.ask(request)
+    until(full.is_set, "it is broken")
+    until(lambda: asked._busy is None, "the next one can be asked for")
+    asked.ask(request)
+    until(wanted.path.exists, "the next answer")
+    until(lambda: asked._thread is None, "it has nothing to do")
 
 
 def test_a_page_whose_curve_is_known_has_its_sample_read(log, tmp_path, monkeypatch):

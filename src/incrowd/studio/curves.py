@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from starlette.requests import Request as Asked
 from starlette.responses import Response
 from starlette.routing import Route
 
+from incrowd.errors import IncrowdError
 from incrowd.report.vega import Spec
 from incrowd.studio.dials import CHOICES, FORM, goal_of, method_of, said
 from incrowd.studio.estimating import Answer, Request
@@ -90,11 +92,14 @@ class Curves:
     def _serve(self) -> None:
         process: subprocess.Popen[bytes] | None = None
         while (request := self._next()) is not None:
-            if process is None or process.poll() is not None:
-                process = _start()
-            if not _answered(process, request):
-                process.kill()
-                process.wait()
+            with suppress(OSError, IncrowdError):  # a full disk: the page goes on waiting
+                if process is None or process.poll() is not None:
+                    process = _start()
+                if not _answered(process, request):
+                    process.kill()
+                    process.communicate()  # closes its pipes, too
+                    process = None
+                    _say_that_it_ended(request)
             with self._changed:
                 self._busy = None
         if process is not None:
@@ -124,21 +129,23 @@ def _start() -> subprocess.Popen[bytes]:
 
 
 def _answered(process: subprocess.Popen[bytes], request: Request) -> bool:
-    """Send a request, and wait for the answer; where the process ended instead, say that there is none."""
+    """Send a request, and wait for the answer; tell whether there is one, or the process ended instead."""
     assert process.stdin is not None  # noqa: S101
     assert process.stdout is not None  # noqa: S101
     try:
         process.stdin.write(msgspec.json.encode(request) + b"\n")
         process.stdin.flush()
-        if process.stdout.readline():
-            return True
+        return bool(process.stdout.readline())
     except OSError:
-        pass
+        return False
+
+
+def _say_that_it_ended(request: Request) -> None:
+    """Write down that there is no answer, where one was asked for."""
     if request.ks:
         write_struct(
             Path(request.path), Answer(error="it ended before it was done, maybe for want of memory")
         )
-    return False
 
 
 def _key(request: Request) -> str:
@@ -168,7 +175,6 @@ def wanted_of(folder: Folder, project: Project, values: dict[str, str]) -> Wante
 
 def _files(project: Project, chosen: dict[str, str]) -> list[tuple[str, int, int]]:
     """Return the files that a curve depends on, with their sizes and times."""
-    from incrowd.errors import IncrowdError
     from incrowd.logs.files import find_parts
 
     try:
