@@ -120,6 +120,16 @@ def test_a_job_is_run_again_once(studio):
     assert len(jobs_of(folder, project.id)) == 2
 
 
+def test_a_taxonomy_that_no_file_can_be_called_breaks_no_page(studio, log):
+    project, long = make_project(Folder(studio.folder), str(log), name="long"), "x" * 300
+    home = f"/p/{project.id}"
+    status, _, text = post(studio, f"{home}/words", taxonomy=long)
+    assert (status, f"taxonomy file &#39;{long}&#39; does not exist" in text) == (422, True)
+    assert post(studio, f"{home}/choose", goal="words", k="5", taxonomy=long)[0] == 303
+    status, _, text = studio.ask("GET", f"{home}/words?find=dog")
+    assert (status, f"taxonomy file &#39;{long}&#39; does not exist" in text) == (200, True)
+
+
 def test_rooms_that_others_may_open_are_closed(tmp_path):
     folder = Folder(tmp_path / "work")
     for place in (folder.path, folder.private, folder.door):

@@ -11,12 +11,20 @@ import sys
 from html import unescape
 
 import pytest
+from msgspec.structs import replace
 
 import incrowd as ic
 from incrowd.cli.commands import anonymize
 from incrowd.errors import BadInputError
 from incrowd.methods.registry import METHODS
-from incrowd.studio.commands import Places, anonymize_command, look_command, python_lines, shell_line
+from incrowd.studio.commands import (
+    Places,
+    anonymize_command,
+    check_choices,
+    look_command,
+    python_lines,
+    shell_line,
+)
 from incrowd.studio.dials import CHOICES, FORM
 from incrowd.studio.folder import Folder, slug_of
 from incrowd.studio.pages import _environment, error_by_field
@@ -113,6 +121,14 @@ def test_an_error_is_put_beside_the_field_that_it_names_first():
         ("log.tsv is empty", ""),
     ):
         assert error_by_field(BadInputError(text), names) == {field: text}
+
+
+@pytest.mark.parametrize("name", ["never", "moves"])
+def test_a_file_that_can_have_no_such_name_is_refused_in_the_words_of_its_option(places, name):
+    long = "x" * 300
+    given = project(**{name: long}) if name == "never" else replace(project(), moves=long)
+    with pytest.raises(BadInputError, match=rf"{name} {long} cannot be read \(File name too long\)"):
+        check_choices(given, places)
 
 
 def test_the_first_page_needs_nothing_heavy():

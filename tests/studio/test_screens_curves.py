@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -58,6 +60,24 @@ def test_a_curve_is_kept_by_what_it_depends_on(log, tmp_path):
     assert wanted_of(folder, read_so, {"k": "5", "cap": "3"}).path != first.path
     assert wanted_of(folder, replace(project, source=str(tmp_path / "none")), {}).path != first.path
     assert wanted_of(folder, project, {"k": "x"}).k is None
+
+
+@pytest.mark.parametrize("name", ["taxonomy", "never"])
+def test_what_no_file_can_be_called_changes_the_curve_and_breaks_nothing(folder, log, name):
+    project = make_project(folder, str(log), name="log")
+    other = wanted_of(folder, project, {name: "x" * 300})
+    assert other.path != wanted_of(folder, project, {}).path
+
+
+def test_a_log_may_have_a_name_that_is_not_utf_8(folder, log, tmp_path):
+    directory = tmp_path / "logs"
+    directory.mkdir()
+    odd = os.fsdecode(os.fsencode(directory) + b"/l\xe9g.tsv")
+    shutil.copyfile(log, odd)
+    project = make_project(folder, str(directory), name="logs")
+    before = wanted_of(folder, project, {}).path
+    os.utime(odd, (0, 0))
+    assert wanted_of(folder, project, {}).path != before
 
 
 def test_a_dial_moves_the_mark_on_the_page(studio, tab, log):

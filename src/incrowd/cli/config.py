@@ -6,6 +6,7 @@ other; what a configuration says wins over it.
 
 from __future__ import annotations
 
+import io
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ import click
 from click.core import ParameterSource
 
 from incrowd.cli.options import FILE, CommaText, TextOrFile
+from incrowd.core.own_files import is_file, read_own
 from incrowd.errors import BadInputError, nearest
 
 __all__ = [
@@ -83,7 +85,7 @@ def profile_file(name: str) -> Path:
     known = profiles()
     if name in known:
         return known[name]
-    if Path(name).is_file():
+    if is_file(name):
         return Path(name)
     there = ", ".join(f"{one} ({path})" for one, path in known.items())
     raise BadInputError(
@@ -192,13 +194,15 @@ def _read_file(path: Path, keys: Mapping[str, click.Parameter]) -> dict[str, Any
 
 
 def _text_of(path: Path) -> str:
-    if not path.is_file():
-        what = "is a directory" if path.is_dir() else "does not exist"
-        raise BadInputError(f"config {path} {what}: give a TOML file, as 'incrowd init' makes one")
-    if path.stat().st_size > LARGEST_FILE:
-        raise BadInputError(f"config {path} is too large for a file of options: is it the input?")
+    data = read_own(
+        path,
+        name="config",
+        kind="a file of options",
+        remedy="give a TOML file, as 'incrowd init' makes one",
+        largest=LARGEST_FILE,
+    )
     try:
-        return path.read_text(encoding="utf-8")
+        return io.StringIO(data.decode("utf-8"), newline=None).read()  # however its lines end
     except UnicodeDecodeError:
         raise BadInputError(f"config {path} is not UTF-8: save it as UTF-8, or is it the input?") from None
 

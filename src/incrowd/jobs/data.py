@@ -15,6 +15,7 @@ from incrowd.core.classes import filled_rows
 from incrowd.core.history import Past
 from incrowd.core.kinds import plain_texts
 from incrowd.core.memory import Sizes, check_memory
+from incrowd.core.own_files import is_file
 from incrowd.core.transactions import Transactions, Weeks
 from incrowd.errors import BadInputError, IncrowdError, option
 from incrowd.jobs.anonymize import counted_by, make_release
@@ -289,7 +290,7 @@ def map_notes(job: Job, read: Input) -> dict[str, str]:
     if job.taken is not None:
         notes["events"] = str(job.taken.inside)
         notes["events_before"] = str(job.taken.before)
-    if options.taxonomy and Path(options.taxonomy).is_file():
+    if options.taxonomy and is_file(options.taxonomy):
         notes["taxonomy"] = str(Path(options.taxonomy).absolute())
     if options.never is not None and job.never is not None:
         notes |= {"never": str(options.never.absolute()), "never_sha256": job.never.digest}

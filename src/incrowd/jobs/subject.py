@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from incrowd.attacks.people import Lists, People
 from incrowd.core.activity import DAY, Activity
+from incrowd.core.own_files import is_file
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Bools
 from incrowd.core.window import Window
@@ -151,7 +152,7 @@ def sensitive_leaves(said: str, attached: Attached) -> Bools:
     data, tree = attached.transactions, attached.taxonomy
     found = np.zeros(tree.leaf_count, dtype=np.bool_)
     assert tree.item_leaf is not None  # noqa: S101 - the items are attached
-    if Path(said).is_file():
+    if is_file(said):
         found[tree.item_leaf[read_never(Path(said)).found_in(data.vocabulary)]] = True
         return found
     for name in filter(None, map(str.strip, said.split(","))):

@@ -17,6 +17,7 @@ from starlette.requests import Request as Asked
 from starlette.responses import Response
 from starlette.routing import Route
 
+from incrowd.core.own_files import is_file
 from incrowd.errors import IncrowdError
 from incrowd.report.vega import Spec
 from incrowd.studio.dials import CHOICES, FORM, goal_of, method_of, said
@@ -181,12 +182,14 @@ def _files(project: Project, chosen: dict[str, str]) -> list[tuple[str, int, int
         paths = [part.path for part in find_parts(project.source)]
     except IncrowdError:
         paths = []
-    named = [Path(chosen[name]) for name in ("taxonomy", "never") if name in chosen]
-    named += [Path(project.moves)] if project.moves else []
+    named = [chosen[name] for name in ("taxonomy", "never") if name in chosen]
+    named += [project.moves] if project.moves else []
     found = []
-    for path in (*paths, *(path for path in named if path.is_file())):
-        status = path.stat()
-        found.append((os.fspath(path), status.st_size, status.st_mtime_ns))
+    for path in (*paths, *(Path(name) for name in named if is_file(name))):
+        with suppress(FileNotFoundError):  # it was removed meanwhile
+            status = path.stat()
+            spelled = os.fsencode(path).decode(errors="backslashreplace")  # a name need not be UTF-8
+            found.append((spelled, status.st_size, status.st_mtime_ns))
     return found
 
 

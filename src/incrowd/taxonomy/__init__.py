@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
+from incrowd.core.own_files import is_file
 from incrowd.core.transactions import Transactions
 from incrowd.errors import BadInputError, nearest, option
 from incrowd.taxonomy.attach import Attached, Unlisted, attach
@@ -70,16 +70,9 @@ def given_tree(source: str) -> Taxonomy:
     """Return WordNet, or the taxonomy in a file, before any items are attached."""
     if source == "wordnet":
         return wordnet_tree()
-    if not _is_file(source):
+    if not is_file(source):
         hint = nearest(source, ["wordnet", "balanced:5"])
         raise BadInputError(
             f"taxonomy must be wordnet, balanced:F or a file that exists (got '{source:.80}'){hint}"
         )
     return read_taxonomy(source)
-
-
-def _is_file(name: str) -> bool:
-    try:
-        return Path(name).is_file()
-    except (OSError, ValueError):  # too long, or not a name at all
-        return False

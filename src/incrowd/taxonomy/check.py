@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from incrowd.core.own_files import is_file
 from incrowd.errors import BadInputError, nearest
 from incrowd.taxonomy.moves import Moves
 from incrowd.taxonomy.sources import parse_file, read_taxonomy
@@ -74,6 +75,6 @@ def _spelled(kind: ProblemKind) -> dict[str, Any]:
 
 
 def _existing(source: str) -> Path:
-    if not Path(source).is_file():
+    if not is_file(source):
         raise BadInputError(f"taxonomy file '{source}' does not exist{nearest(source, ['wordnet'])}")
     return Path(source)

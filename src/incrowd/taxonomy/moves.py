@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.clean import clean_texts
+from incrowd.core.own_files import read_own
 from incrowd.core.types import Ints32, Ints64
 from incrowd.errors import BadInputError, option
 from incrowd.taxonomy.look import class_named
@@ -123,7 +124,8 @@ def read_moves(given: MovesGiven) -> Moves:
         It is no such file; the message has the line's number and not what it says.
     """
     if isinstance(given, Path):
-        data, source = _bytes_of(given), f"moves {given}"
+        source = f"moves {given}"
+        data = read_own(given, name="moves", kind="a list of moved words", remedy=HOW, largest=LARGEST_FILE)
         return _moves_of(list(_lines_in(data, source)), source, data)
     if not isinstance(given, Mapping):
         raise BadInputError(
@@ -187,15 +189,6 @@ def _lines_in(data: bytes, source: str) -> Iterator[Move]:
         if not tab or "\t" in name:
             raise BadInputError(f"{place} has {'several tabs' if tab else 'no tab'}: {HOW}")
         yield Move(place, word, name)
-
-
-def _bytes_of(path: Path) -> bytes:
-    if not path.is_file():
-        what = "is a directory" if path.is_dir() else "does not exist"
-        raise BadInputError(f"moves {path} {what}: {HOW}")
-    if path.stat().st_size > LARGEST_FILE:
-        raise BadInputError(f"moves {path} is too large for a list of moved words: is it the input?")
-    return path.read_bytes()
 
 
 def _class_at(tree: Taxonomy, name: str, place: str) -> int:

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.core.own_files import read_own
 from incrowd.core.types import Bools
 from incrowd.errors import BadInputError
 from incrowd.text.words import normalise, split_terms
@@ -80,7 +81,13 @@ def read_never(path: Path) -> NeverList:
     BadInputError
         It is no such file, or a line holds no word, or several; the message has the line's number and not what it says.
     """
-    data = _bytes_of(path)
+    data = read_own(
+        path,
+        name="never",
+        kind="a list of words",
+        remedy="give a file with a word a line",
+        largest=LARGEST_FILE,
+    )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -108,15 +115,6 @@ def _sorted_out(plain: list[str], pieces: list[str], digest: str) -> NeverList:
         else:
             (phrases if " " in cut else words).add(cut)
     return NeverList(tuple(sorted(words)), tuple(sorted(phrases)), tuple(sorted(anywhere)), digest)
-
-
-def _bytes_of(path: Path) -> bytes:
-    if not path.is_file():
-        what = "is a directory" if path.is_dir() else "does not exist"
-        raise BadInputError(f"never {path} {what}: give a file with a word a line")
-    if path.stat().st_size > LARGEST_FILE:
-        raise BadInputError(f"never {path} is too large for a list of words: is it the input?")
-    return path.read_bytes()
 
 
 def _decoded(texts: pa.Array) -> pa.Array:

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from incrowd.core.own_files import is_file
 from incrowd.errors import BadInputError, IncrowdError
 from incrowd.studio.lacking import lacking_of
 from incrowd.studio.moved import add_move, moved_words, takes_moves, undo_move, used_taxonomy
@@ -113,7 +114,7 @@ def _looked_up(project: Project, used: str, word: str) -> tuple[dict[str, Any] |
 
 def _searched(used: str) -> str:
     """Return a taxonomy that is not too large to be searched here."""
-    if used != "wordnet" and Path(used).is_file() and Path(used).stat().st_size > LARGEST:
+    if used != "wordnet" and is_file(used) and Path(used).stat().st_size > LARGEST:
         raise BadInputError(
             f"it is too large to be searched here: use 'incrowd taxonomy show {used} --find WORD'"
         )
@@ -130,8 +131,8 @@ def look(taxonomy: str, word: str, moves: str = "") -> dict[str, Any]:
 
 def _tree(taxonomy: str) -> Taxonomy:
     """Return a taxonomy, as its file is now."""
-    is_file = taxonomy != "wordnet" and Path(taxonomy).is_file()
-    return _opened(taxonomy, Path(taxonomy).stat().st_mtime_ns if is_file else 0)
+    changed = Path(taxonomy).stat().st_mtime_ns if taxonomy != "wordnet" and is_file(taxonomy) else 0
+    return _opened(taxonomy, changed)
 
 
 @lru_cache(maxsize=2)
