@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from importlib import resources
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import pyarrow.parquet as pq
@@ -13,6 +15,7 @@ import pytest
 import incrowd as ic
 from helpers import until
 from incrowd.errors import BadInputError
+from incrowd.studio import uploads
 from incrowd.studio.commands import (
     Places,
     anonymize_command,
@@ -27,6 +30,7 @@ from incrowd.studio.jobs import State, add_job, jobs_of, state_of, write_state
 from incrowd.studio.lacking import lacking_of
 from incrowd.studio.moved import add_move, keep_moves, moved_words, takes_moves, undo_move
 from incrowd.studio.projects import change_project, make_project, read_project
+from incrowd.studio.screens import words
 from incrowd.studio.views import current_look
 
 HEADER = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
@@ -297,6 +301,34 @@ def test_a_move_that_is_gone_is_said(work):
     status, text = work.post("words/undo", line="7", word="nothing")
     assert (status, "changed in another tab" in text) == (422, True)
     assert work.post("words/undo", line="x", word="zorblax")[0] == 422
+
+
+def test_what_is_chosen_while_a_taxonomy_is_copied_is_kept(folder, project, monkeypatch):
+    """A large file takes its time, and another tab goes on."""
+    write = uploads._write
+
+    async def slowly(*given):
+        change_project(folder, again(folder, project), choices={"k": "7"})
+        await write(*given)
+
+    async def stream():
+        yield b"dog\tanimal\ncat\tanimal\n"
+
+    monkeypatch.setattr(uploads, "_write", slowly)
+    app = SimpleNamespace(state=SimpleNamespace(studio=SimpleNamespace(folder=folder)))
+    request = SimpleNamespace(
+        app=app,
+        path_params={"project": project.id},
+        query_params={"name": "own.tsv"},
+        headers={},
+        stream=stream,
+    )
+    answer = asyncio.run(words.dropped(request))
+    assert json.loads(answer.body) == {"see": f"/p/{project.id}/words"}
+    assert again(folder, project).choices == {
+        "k": "7",
+        "taxonomy": str(folder.inputs / "own-1" / "own.tsv"),
+    }
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

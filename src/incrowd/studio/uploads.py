@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from incrowd.errors import BadInputError
@@ -15,23 +18,27 @@ from incrowd.studio.shown import size_in_words
 __all__ = ["receive"]
 
 LONGEST_NAME = 120
+Checked = TypeVar("Checked")
 
 
-async def receive(request: Request, folder: Folder, largest: int) -> Path:
-    """Write the body of a request to a file in a directory of its own; one that is too large, or does not come whole, leaves nothing."""
+async def receive(request: Request, folder: Folder, largest: int, check: Callable[[str], Checked]) -> Checked:
+    """Write the body of a request to a file in a directory of its own, and return what its check says of its path.
+
+    One that is too large, does not come whole or is refused leaves nothing.
+    """
     name = _safe_name(request.query_params.get("name", ""))
-    room = folder.inputs / folder.take_name("inputs", slug_of(name.partition(".")[0]))
+    path = folder.inputs / folder.take_name("inputs", slug_of(name.partition(".")[0])) / name
     try:
-        await _write(request, room / name, largest)
+        await _write(request, path, largest)
+        return await run_in_threadpool(check, str(path))
     except BaseException as error:  # a tab that was closed, too
-        (room / name).unlink(missing_ok=True)
-        room.rmdir()
+        path.unlink(missing_ok=True)
+        path.parent.rmdir()
         if isinstance(error, OSError):
             raise BadInputError(
                 f"it cannot be copied ({error.strerror}): free space, or give its path"
             ) from None
         raise
-    return room / name
 
 
 def _safe_name(given: str) -> str:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -103,22 +101,11 @@ async def dropped(request: Request) -> Response:
     """Begin a project with a file that was dropped on the page: it is written to the folder as it comes."""
     folder = studio_of(request).folder
     try:
-        path = await receive(request, folder, LARGEST_DROP)
-        source, shown = await run_in_threadpool(_kept, path)
+        source, shown = await receive(request, folder, LARGEST_DROP, _checked)
     except IncrowdError as error:
         return JSONResponse({"error": str(error)}, 422)
     project = make_project(folder, source, name=shown, origin="dropped")
     return JSONResponse({"see": f"/p/{project.id}/data"})
-
-
-def _kept(path: Path) -> tuple[str, str]:
-    """Return a file that was dropped as an input, and its name; one that is none is removed."""
-    try:
-        return _checked(str(path))
-    except IncrowdError:
-        path.unlink()
-        path.parent.rmdir()
-        raise
 
 
 ROUTES = (

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -161,7 +160,7 @@ def choose(request: Request, form: Form) -> Response:
     project = project_of(request)
     given = form.get("taxonomy", "").strip()
     try:
-        _check(given)
+        _checked(given)
     except IncrowdError as error:
         return _page(request, project, typed=Typed(taxonomy=given, taxonomy_error=str(error)))
     choices = {**project.choices, "taxonomy": given}
@@ -169,17 +168,18 @@ def choose(request: Request, form: Form) -> Response:
     return see(f"/p/{project.id}/words")
 
 
-def _check(given: str) -> None:
-    """Refuse a taxonomy that a job would refuse."""
+def _checked(given: str) -> str:
+    """Return a taxonomy; refuse one that a job would refuse."""
     from incrowd.taxonomy.check import check_file
 
     if given in ("", "wordnet") or re.fullmatch(r"balanced:\d+", given):
-        return
+        return given
     problems = check_file(given)["problems"]
     if problems:
         raise BadInputError(
             f"the taxonomy cannot be used: {problems[0]['in_words']}; 'incrowd taxonomy check' lists all"
         )
+    return given
 
 
 def move(request: Request, form: Form) -> Response:
@@ -222,23 +222,15 @@ def undo(request: Request, form: Form) -> Response:
 
 async def dropped(request: Request) -> Response:
     """Take a taxonomy file that was dropped on the page."""
-    folder, project = studio_of(request).folder, project_of(request)
+    project_of(request)  # nothing is copied for one that is none
+    folder = studio_of(request).folder
     try:
-        path = await receive(request, folder, LARGEST)
-        await run_in_threadpool(_check_or_remove, path)
+        taxonomy = await receive(request, folder, LARGEST, _checked)
     except IncrowdError as error:
         return JSONResponse({"error": str(error)}, 422)
-    change_project(folder, project, choices={**project.choices, "taxonomy": str(path)})
+    project = project_of(request)  # as it is now: to copy takes its time, and another tab goes on
+    change_project(folder, project, choices={**project.choices, "taxonomy": taxonomy})
     return JSONResponse({"see": f"/p/{project.id}/words"})
-
-
-def _check_or_remove(path: Path) -> None:
-    try:
-        _check(str(path))
-    except IncrowdError:
-        path.unlink()
-        path.parent.rmdir()
-        raise
 
 
 SCREEN = Screen(
