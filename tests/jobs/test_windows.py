@@ -494,6 +494,21 @@ def test_an_index_and_its_releases_can_be_audited_by_others(tmp_path, publish, g
     assert found.problems == ["'day1' is of another window than the index says"]
 
 
+def test_what_has_no_hashes_in_the_index_is_not_said_to_have_its_files(tmp_path, publish, growing):
+    for day in range(2):
+        assert publish(growing(day + 1), f"day{day}").code == 0
+    public = tmp_path / "public"
+    shutil.copytree(tmp_path / "day0", public / "day0")
+    shutil.copytree(tmp_path / "day1", public / "day1")
+    index = json.loads((tmp_path / "series/index.json").read_text(encoding="utf-8"))
+    index["releases"][1] |= {"files": None, "counts": None}
+    (public / "index.json").write_text(json.dumps(index), encoding="utf-8")
+    found = ic.audit_series(public)
+    assert found.holds
+    assert found.checks[0] == "1 of 2 releases have the files of the index, and no audit of one failed"
+    assert "the files of 'day1': the index has no hashes of them" in found.unchecked
+
+
 def test_an_index_whose_windows_overlap_does_not_hold():
     def release(name: str, start: int | None, stop: int, digest: str = "0") -> IndexedRelease:
         window = SpelledWindow.of(Window(start, stop))
@@ -510,6 +525,8 @@ def test_an_index_whose_windows_overlap_does_not_hold():
     # One that lies within an earlier and longer one overlaps it too, also behind a third.
     assert told(first, release("short", 10, 11, "1"), release("more", 3, 4, "2")) == (overlap, [])
     assert told(first, release("again", None, 10)) == ([], ["'again' is 'first' again, byte for byte"])
+    twice = audit_index(Index(INDEX_FORMAT, [first, release("again", None, 10)]), {})
+    assert not any("no event is in two releases" in check for check in twice.checks)
     assert told(release("late", 30, 40, "1"), first)[1] == [
         "gap: no release has events from 1970-01-01T00:00:10Z to 1970-01-01T00:00:30Z"
     ]

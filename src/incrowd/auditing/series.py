@@ -151,9 +151,9 @@ def audit_index(index: Index, places: Mapping[str, Path]) -> SeriesAudit:
         if one.state == "begun":
             _note_begun(one, result)
     if not result.problems:
-        result.checks.append(
-            f"all {len(published):,} releases have the files of the index, and no audit of one failed"
-        )
+        hashed, number = sum(one.files is not None for one in published), len(published)
+        which = f"all {number:,}" if hashed == number else f"{hashed:,} of {number:,}"
+        result.checks.append(f"{which} releases have the files of the index, and no audit of one failed")
     _check_windows(published, result)
     _compare_parameters(there, result)
     result.neighbours += _neighbours(there)
@@ -226,12 +226,12 @@ def _check_windows(published: Sequence[IndexedRelease], result: SeriesAudit) -> 
             windows.append((one.window.window, one))
         except ValueError:
             result.problems.append(f"'{one.name}' has a window in the index that is none")
-    before = len(result.problems)
+    before, repeated = len(result.problems), False
     windows.sort(key=lambda pair: (pair[0].first, pair[0].stop))
     latest: tuple[Window, IndexedRelease] | None = None
     for window, one in windows:
         if latest is not None and latest[0].meets(window):
-            _note_overlap(latest[1], one, result)
+            repeated |= _note_overlap(latest[1], one, result)
         elif latest is not None and latest[0].stop < window.first:
             result.notes.append(
                 f"gap: no release has events from {spelled_time(latest[0].stop)} to {spelled_time(window.first)}"
@@ -239,15 +239,21 @@ def _check_windows(published: Sequence[IndexedRelease], result: SeriesAudit) -> 
         if latest is None or window.stop > latest[0].stop:
             latest = window, one
     if windows and len(result.problems) == before:
-        result.checks.append("no two windows overlap: no event is in two releases")
+        result.checks.append(
+            "no two windows overlap but those of repetitions: no event is in two different releases"
+            if repeated
+            else "no two windows overlap: no event is in two releases"
+        )
 
 
-def _note_overlap(first: IndexedRelease, second: IndexedRelease, result: SeriesAudit) -> None:
-    """Tell a repetition, which has the same bytes, from an overlap."""
-    if first.files is not None and first.files == second.files:
+def _note_overlap(first: IndexedRelease, second: IndexedRelease, result: SeriesAudit) -> bool:
+    """Tell a repetition, which has the same bytes, from an overlap; return whether it is one."""
+    is_repeated = first.files is not None and first.files == second.files
+    if is_repeated:
         result.notes.append(f"'{second.name}' is '{first.name}' again, byte for byte")
     else:
         result.problems.append(f"the windows of '{first.name}' and '{second.name}' overlap")
+    return is_repeated
 
 
 def _compare_parameters(found: Iterable[_Found], result: SeriesAudit) -> None:
