@@ -9,6 +9,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from traceback import walk_tb
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ __all__ = [
     "nearest",
     "option",
     "options_as_flags",
+    "place_of",
 ]
 
 _PYTHON_NAMES = {
@@ -62,6 +65,12 @@ def check_least(name: str, value: float | Fraction, least: int = 1) -> None:
     """Refuse a number that is too small."""
     if value < least:
         raise BadInputError(f"{name} must be at least {least} (got {value})")
+
+
+def place_of(error: Exception) -> str:
+    """Return the type and place of an unforeseen error, never its message, which could quote a record."""
+    *_, (frame, line) = walk_tb(error.__traceback__)
+    return f"{type(error).__name__} at {Path(frame.f_code.co_filename).name}:{line}"
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -174,8 +174,7 @@ def _audited(said: IndexedRelease, place: Path | None, result: SeriesAudit) -> _
     if place is not None and not problems:
         holds, found = _audited_alone(said, place, problems)
     result.problems += [f"'{said.name}' {problem}" for problem in problems]
-    window = None if said.window is None else f"{said.window.start or ''}..{said.window.stop}"
-    result.releases.append(AuditedRelease(said.name, said.state, window, False if problems else holds))
+    result.releases.append(_listed(said, holds=False if problems else holds))
     return found
 
 
@@ -203,16 +202,14 @@ def _audited_alone(
 
 
 def _note_begun(one: IndexedRelease, result: SeriesAudit) -> None:
-    window = "" if one.window is None else f" ({one.window.start or ''}..{one.window.stop})"
+    window = "" if one.window is None else f" ({one.window})"
     result.notes.append(f"'{one.name}'{window} was begun and may be out: its run did not end")
-    result.releases.append(
-        AuditedRelease(
-            one.name,
-            one.state,
-            None if one.window is None else f"{one.window.start or ''}..{one.window.stop}",
-            None,
-        )
-    )
+    result.releases.append(_listed(one, holds=None))
+
+
+def _listed(one: IndexedRelease, *, holds: bool | None) -> AuditedRelease:
+    window = None if one.window is None else str(one.window)
+    return AuditedRelease(one.name, one.state, window, holds)
 
 
 def _check_windows(published: Sequence[IndexedRelease], result: SeriesAudit) -> None:

@@ -22,7 +22,7 @@ from incrowd.cli.risk import risk
 from incrowd.cli.studio import studio
 from incrowd.core.left_out import leave_out_unused
 from incrowd.core.parent import end_with_parent
-from incrowd.errors import IncrowdError, nearest, options_as_flags
+from incrowd.errors import IncrowdError, nearest, options_as_flags, place_of
 
 __all__ = ["cli", "main"]
 
@@ -169,6 +169,4 @@ def _internal(error: Exception) -> str:
     """Return the type and place of an unexpected error, never its message, which could quote a record."""
     if os.environ.get("INCROWD_DEBUG"):
         traceback.print_exc()
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    place = f"{os.path.basename(frame.filename)}:{frame.lineno}"  # noqa: PTH119
-    return f"internal error, {type(error).__name__} at {place}. Please report this line"
+    return f"internal error, {place_of(error)}. Please report this line"

@@ -34,7 +34,7 @@ def show_found(directory: Path, wanted: Sequence[str], top: int) -> None:
     console, said = plain_console(), " and ".join(map(visible, wanted))
     found = tiles_with(directory, wanted)
     if not found:
-        console.print(f"No tile has {said}.", style="bold", markup=False)
+        console.print(f"No tile has {said}.", style="bold")
         together = " together" if len(wanted) > 1 else ""
         console.print(
             f"Too few people have it{together}, or only a class above it is published. "
@@ -46,9 +46,7 @@ def show_found(directory: Path, wanted: Sequence[str], top: int) -> None:
     if len(found) > top:
         title += f"; the {top:,} largest (people times labels)"
     console.print(table_of(title, found[:top]))
-    console.print(
-        f"\nWhat is promised, and what was done: incrowd show {directory}", style="dim", markup=False
-    )
+    console.print(f"\nWhat is promised, and what was done: incrowd show {directory}", style="dim")
 
 
 def found_as_json(directory: Path, wanted: Sequence[str], top: int) -> dict[str, Any]:

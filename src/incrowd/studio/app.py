@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import traceback
-from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -14,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from incrowd.errors import IncrowdError
+from incrowd.errors import IncrowdError, place_of
 from incrowd.studio.curves import ROUTES as CURVES
 from incrowd.studio.door import Door
 from incrowd.studio.guard import Guard
@@ -70,9 +69,7 @@ async def _broken(request: Request, error: Exception) -> Response:
     """Tell the type and place of an unforeseen error, never its message, which could quote a record."""
     if os.environ.get("INCROWD_DEBUG"):
         traceback.print_exception(error)
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    place = f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"
-    text = f"Internal error, {place}. Nothing is lost. Please report this line."
+    text = f"Internal error, {place_of(error)}. Nothing is lost. Please report this line."
     if isinstance(error, OSError) and error.errno in FULL:
         text = "The disk is full. Nothing is lost: free space, and try again."
     return page(request, "error.html", status=500, title="Something went wrong", text=text)

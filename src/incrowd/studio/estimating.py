@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 import msgspec
 
 from incrowd.core.parent import end_with_parent
-from incrowd.errors import IncrowdError
+from incrowd.errors import IncrowdError, place_of
 from incrowd.studio.commands import Places, options_of
 from incrowd.studio.folder import read_struct, write_struct
 from incrowd.studio.projects import Project
@@ -97,9 +96,7 @@ def _answered(estimator: Estimator, request: Request) -> str:
     except IncrowdError as error:
         said = str(error)
     except Exception as error:  # noqa: BLE001 - its message could quote a record
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"
-        said = f"Internal error, {place}. Please report this line."
+        said = f"Internal error, {place_of(error)}. Please report this line."
     else:
         return ""
     return said if request.ks else ""

@@ -41,7 +41,7 @@ def series_of(folder: Folder, project: Project) -> Series | None:
     from incrowd.release.files.series_index import INDEX_NAME, IndexedRelease, read_index
 
     def part(one: IndexedRelease) -> Part:
-        time = "no window" if one.window is None else f"{one.window.start or ''}..{one.window.stop}"
+        time = "no window" if one.window is None else str(one.window)
         return Part(one.name, time, one.counts.people_min if one.counts else None, one.state == "published")
 
     place = trial_places(folder).series(project)

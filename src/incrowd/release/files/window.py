@@ -19,6 +19,10 @@ class SpelledWindow(Closed, frozen=True, forbid_unknown_fields=True, rename={"st
         """Spell a window."""
         return cls(None if window.start is None else spelled_time(window.start), spelled_time(window.stop))
 
+    def __str__(self) -> str:
+        """Return it in short, as ``2006-03-01T00:00:00Z..2006-04-01T00:00:00Z``."""
+        return f"{self.start or ''}..{self.stop}"
+
     @property
     def window(self) -> Window:
         """The window itself; a ValueError if it is spelt in another way, or ends before it begins."""
