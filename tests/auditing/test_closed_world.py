@@ -304,11 +304,6 @@ def dictionary_of_more(table):
     return pa.table([coded, table["exact"], table["counts"]], names=table.column_names)
 
 
-def with_field_notes(table):
-    field = pa.field("items", pa.list_(pa.string()), metadata={"who": "alice"})
-    return table.cast(pa.schema([field, *list(table.schema)[1:]]))
-
-
 @pytest.mark.parametrize("name", ["records.parquet", "taxonomy.parquet"])
 @pytest.mark.parametrize(
     "how",

@@ -31,6 +31,7 @@ from incrowd.logs import Log
 from incrowd.release.files.manifest import LIST_FORMAT, format_of
 from incrowd.release.model import Release
 from incrowd.release.tiles import TileRelease
+from incrowd.report.html import is_marked
 from incrowd.taxonomy import Attached
 
 __all__ = ["attack_release", "check_page", "run_risk", "write_page"]
@@ -160,11 +161,7 @@ def check_page(path: Path, release: Path | None, *, force: bool) -> None:
 
 def is_risk_page(path: Path) -> bool:
     """Tell whether a file is a page of risks."""
-    try:
-        with path.open("rb") as file:
-            return MARK in file.read(1_000)
-    except OSError:
-        return False
+    return is_marked(path, MARK)
 
 
 def write_page(path: Path, found: Risk) -> None:

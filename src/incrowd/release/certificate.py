@@ -29,7 +29,7 @@ from incrowd.release.files.dictionary import (
 from incrowd.release.files.manifest import LIST_FORMAT, TILES_FORMAT, Manifest, format_of, read_manifest
 from incrowd.release.files.parts import part_files
 from incrowd.release.files.tiles import TileManifest
-from incrowd.report.html import page
+from incrowd.report.html import is_marked, page
 from incrowd.report.risk_rows import RiskRow
 
 __all__ = [
@@ -43,7 +43,6 @@ __all__ = [
 ]
 
 MARK = b'content="incrowd certificate"'
-MARKED_WITHIN = 1000
 CHUNK = 1 << 20
 
 
@@ -81,11 +80,7 @@ def check_pages(out: Path, *, force: bool, wanted: bool = True) -> None:
 
 def is_page(path: Path) -> bool:
     """Tell whether a file is such a page."""
-    try:
-        with path.open("rb") as file:
-            return MARK in file.read(MARKED_WITHIN)
-    except OSError:
-        return False
+    return is_marked(path, MARK)
 
 
 def write_pages(directory: Path, result: Audit, *, force: bool, attacked: Sequence[RiskRow] = ()) -> Pages:

@@ -15,14 +15,13 @@ from incrowd.core.types import Ints32, Ints64
 from incrowd.errors import BadInputError
 from incrowd.release.files.records import shown
 from incrowd.release.shares import CLASS, ITSELF, WITHHELD, Chosen, Shares, choose_people, fates_of
-from incrowd.report.html import page
+from incrowd.report.html import is_marked, page
 from incrowd.report.risk_rows import RiskRow
 from incrowd.taxonomy.tree import Taxonomy
 
 __all__ = ["Known", "check_apart", "check_report", "is_report", "write_report"]
 
 MARK = b"incrowd private report"
-MARKED_WITHIN = 1000
 MOST_UNITS = 12
 MOST_ITEMS = 300
 FATES = {ITSELF: "itself", CLASS: "class", WITHHELD: "withheld"}
@@ -78,11 +77,7 @@ def check_apart(paths: Sequence[Path]) -> None:
 
 def is_report(path: Path) -> bool:
     """Tell whether a file is a private report."""
-    try:
-        with path.open("rb") as file:
-            return MARK in file.read(MARKED_WITHIN)
-    except OSError:
-        return False
+    return is_marked(path, MARK)
 
 
 def write_report(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import jinja2
 
 from incrowd.report.vega import CONFIGS, Spec, library
 
-__all__ = ["page", "render", "share"]
+__all__ = ["is_marked", "page", "render", "share"]
 
 SMALL_SHARE = 0.01
+MARKED_WITHIN = 1_000  # bytes from the beginning of a page
 
 
 def render(
@@ -37,6 +39,15 @@ def render(
 def page(name: str, **shown: Any) -> str:
     """Render a page without charts: the template's file name and its variables."""
     return _environment().get_template(name).render(**shown)
+
+
+def is_marked(path: Path, mark: bytes) -> bool:
+    """Tell whether a file is a page that has a mark in its head, by which pages of one kind are known again."""
+    try:
+        with path.open("rb") as file:
+            return mark in file.read(MARKED_WITHIN)
+    except OSError:
+        return False
 
 
 def share(value: float) -> str:

@@ -21,7 +21,6 @@ __all__ = [
     "add_job",
     "all_jobs",
     "jobs_of",
-    "last_job",
     "progress_of",
     "read_job",
     "result_of",
@@ -164,11 +163,6 @@ def jobs_of(folder: Folder, project: str, *kinds: str) -> list[Job]:
         for job in reversed(all_jobs(folder))
         if job.project == project and (not kinds or job.kind in kinds)
     ]
-
-
-def last_job(folder: Folder, project: str, kind: str) -> Job | None:
-    """Return the newest job of a kind; None if there is none."""
-    return next(iter(jobs_of(folder, project, kind)), None)
 
 
 def state_of(folder: Folder, identity: str) -> State:

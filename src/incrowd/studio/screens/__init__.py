@@ -17,7 +17,7 @@ What a screen's module uses:
 ``pages.error_by_field(error, names)``
     puts the line of a `BadInputError` beside the field that it names. Render the same page with status 422, the form's values and the errors.
 ``jobs.add_job(folder, project.id, "kind", arguments, release=name, writes=[paths])``, then ``runner.wake()``
-    runs ``incrowd ARGUMENTS --json`` in a process of its own, when its turn comes. ``jobs.last_job(folder, project.id, "kind")`` finds it again,
+    runs ``incrowd ARGUMENTS --json`` in a process of its own, when its turn comes. ``jobs.jobs_of(folder, project.id, "kind")`` finds it again,
     ``views.view_of(folder, job)`` has its state, progress and result (the JSON object that it printed).
 ``commands.input_options(project)``, ``releases.places_of(folder, name).map``
     the options that say how the input is written, and the private map of a release.
