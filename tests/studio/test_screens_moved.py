@@ -30,7 +30,8 @@ from incrowd.studio.jobs import State, add_job, jobs_of, state_of, write_state
 from incrowd.studio.lacking import lacking_of
 from incrowd.studio.moved import add_move, keep_moves, moved_words, takes_moves, undo_move
 from incrowd.studio.projects import change_project, make_project, read_project
-from incrowd.studio.screens import words
+from incrowd.studio.releases import Release, places_of
+from incrowd.studio.screens import before_after, words
 from incrowd.studio.views import current_look
 
 HEADER = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
@@ -138,6 +139,17 @@ def test_where_moves_have_no_place_the_command_leaves_them_out(folder, project, 
     assert options_of(project, Places(tmp_path / "out", tmp_path)).moves is None
     keep_moves(project, tmp_path / "kept.tsv")
     assert not (tmp_path / "kept.tsv").exists()
+
+
+def test_a_word_may_be_counted_below_what_it_was_moved_to(folder, project):
+    """What became of a word is looked for where the release has it, whatever was moved since."""
+    places = places_of(folder, "cats-1")
+    places.private.mkdir()
+    release = Release("cats-1", places.out, {"parameters": {"taxonomy": "wordnet"}}, 0.0, None)
+    assert before_after._above(release, places, "jaguar")[:2] == ["jaguar", "big cat"]
+    keep_moves(move_all(folder, project, ("jaguar", "truck")), places.moves)
+    assert before_after._above(release, places, "Jaguar")[:3] == ["Jaguar", "truck", "motor vehicle"]
+    assert before_after._above(release, places, "zorblax") == []
 
 
 def test_a_curve_depends_on_moved_words(folder, project):

@@ -11,6 +11,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from incrowd.errors import IncrowdError
+from incrowd.studio.commands import Places
 from incrowd.studio.pages import page, project_of, studio_of, whole_number
 from incrowd.studio.published import TOO_LARGE, fate_of, file_of, search
 from incrowd.studio.releases import Release, made_with, own_release, places_of
@@ -29,13 +30,14 @@ def show(request: Request) -> Response:
     shown: dict[str, Any] = {"release": release, "found": None, "report": False}
     if release is not None:
         number = whole_number(asked.get("page", "1")) or 1
-        shown |= _found(release, asked.get("with", "").strip(), number)
+        places = places_of(folder, release.name)
+        shown |= _found(release, places, asked.get("with", "").strip(), number)
         shown["chosen"] = made_with(project.name, release)
-        shown["report"] = places_of(folder, release.name).report.is_file()
+        shown["report"] = places.report.is_file()
     return page(request, "before-after.html", project=project, screen=SCREEN, releases=releases, **shown)
 
 
-def _found(release: Release, word: str, number: int) -> dict[str, Any]:
+def _found(release: Release, places: Places, word: str, number: int) -> dict[str, Any]:
     """Return a page of what is published, and what became of a word."""
     shown: dict[str, Any] = {"word": word, "number": number, "found": None, "fate": None, "why_not": ""}
     file = file_of(release.path)
@@ -50,7 +52,7 @@ def _found(release: Release, word: str, number: int) -> dict[str, Any]:
     else:
         shown["found"] = search(release.path, word, number)
         shown["is_tiles"] = file.name == "tiles.parquet"
-        shown["fate"] = fate_of(release.path, word, _above(release, word)) if word else None
+        shown["fate"] = fate_of(release.path, word, _above(release, places, word)) if word else None
         shown["links"] = {
             step: urlencode({"release": release.name, "with": word, "page": number + step})
             for step in (-1, 1)
@@ -58,13 +60,13 @@ def _found(release: Release, word: str, number: int) -> dict[str, Any]:
     return shown
 
 
-def _above(release: Release, word: str) -> list[str]:
-    """Return the classes above a word in the taxonomy of a release, the nearest first; none where it has no such word."""
+def _above(release: Release, places: Places, word: str) -> list[str]:
+    """Return the classes above a word where a release has it, moved or not, the nearest first; none where there is no such word."""
     name = release.manifest["parameters"].get("taxonomy")
     if name != "wordnet":
         return []
     try:
-        found = look("wordnet", word)
+        found = look("wordnet", word, str(places.moves) if places.moves.is_file() else "")
     except IncrowdError:
         return []
     return list(reversed(found["found"][0]["path"]))
