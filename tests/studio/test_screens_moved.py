@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 from importlib import resources
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 
 import incrowd as ic
 from helpers import until
 from incrowd.errors import BadInputError
+from incrowd.jobs.data import taxonomy_for
+from incrowd.jobs.spec import read_job, settled
+from incrowd.methods.registry import GOALS, METHODS
 from incrowd.studio import uploads
 from incrowd.studio.commands import (
     Places,
@@ -28,7 +33,7 @@ from incrowd.studio.curves import wanted_of
 from incrowd.studio.folder import Folder
 from incrowd.studio.jobs import State, add_job, jobs_of, state_of, write_state
 from incrowd.studio.lacking import lacking_of
-from incrowd.studio.moved import add_move, keep_moves, moved_words, takes_moves, undo_move
+from incrowd.studio.moved import add_move, keep_moves, moved_words, takes_moves, undo_move, used_taxonomy
 from incrowd.studio.projects import change_project, make_project, read_project
 from incrowd.studio.releases import Release, places_of
 from incrowd.studio.screens import before_after, words
@@ -139,6 +144,20 @@ def test_where_moves_have_no_place_the_command_leaves_them_out(folder, project, 
     assert options_of(project, Places(tmp_path / "out", tmp_path)).moves is None
     keep_moves(project, tmp_path / "kept.tsv")
     assert not (tmp_path / "kept.tsv").exists()
+
+
+@pytest.mark.parametrize("goal", GOALS)
+def test_the_taxonomy_that_is_shown_is_the_one_that_a_job_takes(project, tmp_path, goal):
+    """A method replaces the goal, and what that is about."""
+    seen, places = set(), Places(tmp_path / "out", tmp_path)
+    with ic.read_log(project.source) as log:
+        for method, items in [*product(("", *METHODS), [""]), *product(("", "flock"), ("terms", "queries"))]:
+            said = {"goal": goal, "method": method, "items": items, "certificate": "no"}
+            chosen = replace(project, choices={name: text for name, text in said.items() if text})
+            job = settled(read_job(options_of(chosen, places)), log)
+            assert used_taxonomy(chosen) == taxonomy_for(job, str(job.items)), said
+            seen.add(used_taxonomy(chosen))
+    assert seen == {"wordnet", "balanced:5"}
 
 
 def test_a_word_may_be_counted_below_what_it_was_moved_to(folder, project):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from incrowd.studio.dials import CHOICES, COLUMNS, FORM, goal_of, method_of, said
+from incrowd.studio.dials import CHOICES, COLUMNS, FORM, goal_of, method_of, said, takes_whole_queries
 from incrowd.studio.projects import Project
 
 if TYPE_CHECKING:
@@ -101,8 +101,7 @@ def risk_command(project: Project) -> list[str]:
     for dial, text in said(CHOICES, project.choices):
         if dial.name in ("items", "unit", "taxonomy", "unlisted", "kinds", "memory"):
             options += [dial.option, text]
-    chosen = project.choices
-    if goal_of(chosen) == "queries" and not chosen.get("method") and not chosen.get("items"):
+    if takes_whole_queries(project.choices):
         options += ["--items", "queries"]
     return ["risk", project.source, *options, *input_options(project), "--exposing", str(EXPOSING)]
 

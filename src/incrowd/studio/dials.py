@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-__all__ = ["CHOICES", "COLUMNS", "FORM", "MAIN", "MORE", "Dial", "goal_of", "method_of", "said"]
+__all__ = [
+    "CHOICES",
+    "COLUMNS",
+    "FORM",
+    "MAIN",
+    "MORE",
+    "Dial",
+    "goal_of",
+    "is_noisy",
+    "method_of",
+    "said",
+    "takes_whole_queries",
+]
 
 
 class Dial(NamedTuple):
@@ -228,6 +240,11 @@ def method_of(choices: Mapping[str, str]) -> str:
         return choices["method"]
     goal = goal_of(choices)
     return GOALS[goal].method if goal in GOALS else "mosaic"  # type: ignore[index]
+
+
+def takes_whole_queries(choices: Mapping[str, str]) -> bool:
+    """Tell whether items are whole queries because the goal is about them: a method replaces it, and so do items."""
+    return goal_of(choices) == "queries" and not choices.get("method") and not choices.get("items")
 
 
 def is_noisy(choices: Mapping[str, str]) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from incrowd.core.atomic import atomic_write
 from incrowd.errors import BadInputError
-from incrowd.studio.dials import goal_of, method_of
+from incrowd.studio.dials import method_of, takes_whole_queries
 from incrowd.studio.folder import Folder
 from incrowd.studio.inputs import is_baskets
 from incrowd.studio.projects import Project, moves_file
@@ -92,9 +92,7 @@ def takes_moves(project: Project) -> bool:
 def used_taxonomy(project: Project) -> str:
     """Return the taxonomy that a job would take."""
     choices = project.choices
-    whole = choices.get("items") in ("queries", "raw") or (
-        goal_of(choices) == "queries" and not choices.get("items")
-    )
+    whole = choices.get("items") in ("queries", "raw") or takes_whole_queries(choices)
     return choices.get("taxonomy") or ("balanced:5" if whole or is_baskets(project) else "wordnet")
 
 
