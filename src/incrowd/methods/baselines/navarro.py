@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from incrowd.core.events import QueryEvents
 from incrowd.core.ragged import list_ids
 from incrowd.core.types import Bools, Floats, Ints32, Ints64, Words64
+from incrowd.kernels.bits import ones
 from incrowd.kernels.jit import helper, kernel
 from incrowd.methods.baselines import Bags, bags_of, events_by_cluster, hosts_of, ranks_within
 
@@ -224,10 +225,10 @@ def _bound_spelling(texts: Texts, one: int, spelt: Floats, exact: Bools) -> None
         letters = max(letter_count[one], letter_count[two], 1)
         terms = max(term_count[one], term_count[two], 1)
         longer = abs(letter_count[one] - letter_count[two])
-        common = _ones(mask[one] & mask[two]) + hidden_terms[one]
+        common = ones(mask[one] & mask[two]) + hidden_terms[one]
         # One edit adds at most one letter and removes at most one.
-        gone = _ones(low[one] & ~low[two]) + _ones(high[one] & ~high[two])
-        come = _ones(low[two] & ~low[one]) + _ones(high[two] & ~high[one])
+        gone = ones(low[one] & ~low[two]) + ones(high[one] & ~high[two])
+        come = ones(low[two] & ~low[one]) + ones(high[two] & ~high[one])
         spelt[two] = (longer + max(gone, come, longer)) / letters + max(terms - common, 0) / terms
         exact[two] = False
 
@@ -322,15 +323,6 @@ def _size(span: Span) -> int:
 @helper
 def _span(start: Ints64, at: int) -> Span:
     return Span(start[at], start[at + 1])
-
-
-@helper
-def _ones(word: np.uint64) -> int:
-    """Count the set bits, in a form that compilers turn into one instruction."""
-    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return int((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
 @helper

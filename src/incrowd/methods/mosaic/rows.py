@@ -10,6 +10,7 @@ import numpy as np
 
 from incrowd.core.ragged import starts_of
 from incrowd.core.types import Ints32, Ints64, Words64
+from incrowd.kernels.bits import ones
 from incrowd.kernels.jit import helper, kernel
 from incrowd.methods.mosaic.cover import Cover, Labels, People, need_of
 from incrowd.methods.mosaic.held import Held, count_owners, holds, packed, put_instead
@@ -272,7 +273,7 @@ def _best_common(
             bits = 0
             for word in range(words):
                 mask[kept, word] = mask[i, word] & common[word]
-                bits += _ones(mask[kept, word])
+                bits += ones(mask[kept, word])
             near[kept] = near[i]
             if bits == size:
                 count += 1
@@ -296,15 +297,6 @@ def _worth(units: int, labels: int) -> int:
     and long sets of few units it does not.
     """
     return int(np.rint(MILLION * np.sqrt(units) * (labels * (labels - 1) // 2)))
-
-
-@helper
-def _ones(word: np.uint64) -> int:
-    """Count the bits of a word that are set (Warren, Hacker's Delight, section 5-1)."""
-    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return int((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
 @helper
