@@ -9,9 +9,8 @@ import pytest
 from devtools import open_tabs
 from incrowd.studio.folder import Folder
 from incrowd.studio.runner import Runner
-from studio.harness import Tab, running_studio
+from studio.harness import AOL_HEADER, Tab, running_studio
 
-AOL_HEADER = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
 QUERIES = ("dog food", "cats", "the zorblax")
 
 

@@ -9,13 +9,27 @@ import os
 import signal
 import subprocess
 import sys
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from devtools import PATIENCE, Page
 from helpers import until
-from incrowd.studio.jobs import all_jobs, progress_of, state_of
+from incrowd.studio.folder import Folder
+from incrowd.studio.jobs import all_jobs, jobs_of, progress_of, state_of
+from incrowd.studio.projects import make_project, read_project
 
-__all__ = ["Studio", "Tab", "go_on", "job_process", "running_studio", "stop_the_job"]
+__all__ = [
+    "AOL_HEADER",
+    "Studio",
+    "Tab",
+    "Work",
+    "cookies_of",
+    "go_on",
+    "job_process",
+    "running_studio",
+    "stop_the_job",
+]
+
+AOL_HEADER = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
 
 
 class Tab(Page):
@@ -85,6 +99,10 @@ class Studio:
         connection.close()
         return answer.status, answer.headers, text
 
+    def post(self, address, /, **fields):
+        """Send a form, as a page of its own does."""
+        return self.ask("POST", address, urlencode(fields), Content_Type="application/x-www-form-urlencoded")
+
     def sign_in(self):
         """Exchange the token for a session."""
         status, headers, _ = self.ask("GET", f"/enter?token={self.token}", Origin=None)
@@ -129,6 +147,40 @@ def running_studio(folder, *options, port=0):
         studio.process.terminate()
         studio.process.wait(PATIENCE)
         studio.process.stdout.close()
+
+
+class Work:
+    """A project, and requests to its screens."""
+
+    def __init__(self, studio, path, name):
+        self.studio, self.folder = studio, Folder(studio.folder)
+        self.id = make_project(self.folder, str(path), name=name).id
+        self.home = f"{studio.home}/p/{self.id}"
+
+    @property
+    def project(self):
+        return read_project(self.folder, self.id)
+
+    def get(self, path):
+        status, _, text = self.studio.ask("GET", f"/p/{self.id}/{path}")
+        assert status == 200, text
+        return text
+
+    def post(self, path, **fields):
+        return self.studio.post(f"/p/{self.id}/{path}", **fields)
+
+    def run(self, path, kind):
+        """Press the button of a job, and wait until it is done."""
+        assert self.post(path)[0] == 303
+        (job, *_) = jobs_of(self.folder, self.id, kind)
+        until(lambda: state_of(self.folder, job.id).ended is not None, kind, 120)
+        assert state_of(self.folder, job.id).status == "done"
+
+
+def cookies_of(tab, studio):
+    """Return what a tab that is signed in sends."""
+    found = tab.tell("Network.getCookies", urls=[studio.home])["cookies"]
+    return "; ".join(f"{one['name']}={one['value']}" for one in found)
 
 
 def job_process(folder):

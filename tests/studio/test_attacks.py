@@ -12,7 +12,7 @@ import time
 import zipfile
 from io import BytesIO
 from pathlib import Path
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import pytest
 
@@ -35,7 +35,6 @@ from incrowd.studio.projects import change_project, make_project, read_project
 from incrowd.studio.releases import all_releases, new_places, read_release, zipped
 from studio.harness import running_studio
 
-FORM = {"Content_Type": "application/x-www-form-urlencoded"}
 SAYS = "import sys; print('{}')"
 WAITS = "import time; time.sleep(100)"
 HOUR = 3600
@@ -54,14 +53,10 @@ def released(studio, baskets):
     folder = Folder(studio.folder)
     project = make_project(folder, str(baskets), name="baskets.dat")
     change_project(folder, project, choices={"goal": "people", "k": "3"})
-    assert post(studio, f"/p/{project.id}/run")[0] == 303
+    assert studio.post(f"/p/{project.id}/run")[0] == 303
     done(folder, jobs_of(folder, project.id, "release")[0])
     (release,) = all_releases(folder)
     return project, release
-
-
-def post(studio, address, /, **fields):
-    return studio.ask("POST", address, urlencode(fields), **FORM)
 
 
 def done(folder, job):
@@ -116,16 +111,16 @@ def test_a_job_is_run_again_once(studio):
     job = add_job(folder, project.id, "look", ["anonymize", "/none", "--dry-run"])
     write_state(folder, job.id, State(status="failed"))
     for _ in range(2):
-        assert post(studio, f"/p/{project.id}/jobs/{job.id}/again")[0] == 303
+        assert studio.post(f"/p/{project.id}/jobs/{job.id}/again")[0] == 303
     assert len(jobs_of(folder, project.id)) == 2
 
 
 def test_a_taxonomy_that_no_file_can_be_called_breaks_no_page(studio, log):
     project, long = make_project(Folder(studio.folder), str(log), name="long"), "x" * 300
     home = f"/p/{project.id}"
-    status, _, text = post(studio, f"{home}/words", taxonomy=long)
+    status, _, text = studio.post(f"{home}/words", taxonomy=long)
     assert (status, f"taxonomy file &#39;{long}&#39; does not exist" in text) == (422, True)
-    assert post(studio, f"{home}/choose", goal="words", k="5", taxonomy=long)[0] == 303
+    assert studio.post(f"{home}/choose", goal="words", k="5", taxonomy=long)[0] == 303
     status, _, text = studio.ask("GET", f"{home}/words?find=dog")
     assert (status, f"taxonomy file &#39;{long}&#39; does not exist" in text) == (200, True)
 
@@ -204,7 +199,7 @@ def test_an_estimator_without_its_studio_ends():
 def test_what_no_command_can_hold_is_refused(studio, log, value):
     project = make_project(Folder(studio.folder), str(log), name="odd")
     for screen, field in (("choose", "memory"), ("data", "user"), ("words", "taxonomy")):
-        status, _, text = post(studio, f"/p/{project.id}/{screen}", **{field: value})
+        status, _, text = studio.post(f"/p/{project.id}/{screen}", **{field: value})
         assert status == 422
         assert f"{field} must be one line" in text
     assert read_project(Folder(studio.folder), project.id) == project
@@ -212,15 +207,15 @@ def test_what_no_command_can_hold_is_refused(studio, log, value):
 
 def test_odd_numbers_and_too_many_fields_are_refused(studio, log):
     project = make_project(Folder(studio.folder), str(log), name="odd")
-    assert post(studio, f"/p/{project.id}/choose", **{f"f{n}": "1" for n in range(300)})[0] == 413
-    assert post(studio, f"/p/{project.id}/choose", goal="words", k="9" * 4_000)[0] == 422
+    assert studio.post(f"/p/{project.id}/choose", **{f"f{n}": "1" for n in range(300)})[0] == 413
+    assert studio.post(f"/p/{project.id}/choose", goal="words", k="9" * 4_000)[0] == 422
     for path in ("before-after?page=", "curves?k=", "curves/none.json?k="):
         assert studio.ask("GET", f"/p/{project.id}/{path}{'9' * 5_000}")[0] == 200
 
 
 def test_a_memory_that_a_job_would_refuse_is_refused_beside_its_field(studio, log):
     project = make_project(Folder(studio.folder), str(log), name="memory")
-    status, _, text = post(studio, f"/p/{project.id}/choose", goal="words", k="5", memory="100MB")
+    status, _, text = studio.post(f"/p/{project.id}/choose", goal="words", k="5", memory="100MB")
     assert status == 422
     assert 'id="e-memory">memory must be at least 640MB' in text
 
@@ -236,7 +231,7 @@ def test_a_path_that_is_no_input_begins_no_project(studio, tmp_path):
         ("/dev/zero", "is no file: give the path"),
         ("/" + "x" * 300, "check how it is written"),
     ):
-        status, _, text = post(studio, "/projects", path=str(path))
+        status, _, text = studio.post("/projects", path=str(path))
         assert (status, said in text) == (422, True), path
     assert list((studio.folder / "projects").iterdir()) == before
 
@@ -367,7 +362,7 @@ def test_a_release_that_was_changed_cannot_be_downloaded(studio, released):
     text = manifest.read_text()
     manifest.write_text(text.replace('"k": 3', '"k": 4'))
     for holds in (False, True):
-        assert post(studio, f"/p/{project.id}/publish/{release.name}/audit")[0] == 303
+        assert studio.post(f"/p/{project.id}/publish/{release.name}/audit")[0] == 303
         job = jobs_of(folder, project.id, "audit")[0]
         until(lambda job=job: state_of(folder, job.id).ended is not None, "it is recounted")
         assert (studio.ask("GET", archive)[0] == 200) is holds

@@ -8,7 +8,6 @@ from importlib import resources
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
-from urllib.parse import urlencode
 
 import pyarrow.parquet as pq
 import pytest
@@ -30,18 +29,16 @@ from incrowd.studio.commands import (
     risk_command,
 )
 from incrowd.studio.curves import wanted_of
-from incrowd.studio.folder import Folder
-from incrowd.studio.jobs import State, add_job, jobs_of, state_of, write_state
+from incrowd.studio.jobs import State, add_job, write_state
 from incrowd.studio.lacking import lacking_of
 from incrowd.studio.moved import add_move, keep_moves, moved_words, takes_moves, undo_move, used_taxonomy
 from incrowd.studio.projects import change_project, make_project, read_project
 from incrowd.studio.releases import Release, places_of
 from incrowd.studio.screens import before_after, words
 from incrowd.studio.views import current_look
+from studio.harness import AOL_HEADER, Work, cookies_of
 
-HEADER = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
 WORDS = ("jaguar", "cheetah", "truck", "zorblax", "music", "weather")
-FORM = {"Content_Type": "application/x-www-form-urlencoded"}
 
 
 def write_log(path):
@@ -50,7 +47,7 @@ def write_log(path):
         for user in range(60)
         for day, step in enumerate((0, 1, 3))
     ]
-    path.write_text(HEADER + "".join(lines), encoding="utf-8")
+    path.write_text(AOL_HEADER + "".join(lines), encoding="utf-8")
     return path
 
 
@@ -211,37 +208,11 @@ def test_what_the_taxonomy_lacks_stays_until_it_is_counted_again_but_for_moved_w
     assert lacking_of(folder, project) is None
 
 
-class Work:
-    """A project, and requests to its screens."""
-
-    def __init__(self, studio, project):
-        self.studio, self.id, self.folder = studio, project.id, Folder(studio.folder)
-        self.home = f"{studio.home}/p/{project.id}"
-
-    def get(self, path):
-        return self.studio.ask("GET", f"/p/{self.id}/{path}")[2]
-
-    def post(self, path, **fields):
-        status, headers, text = self.studio.ask("POST", f"/p/{self.id}/{path}", urlencode(fields), **FORM)
-        return status, text if status != 303 else headers["Location"]
-
-    def run(self, path, kind):
-        assert self.post(path)[0] == 303
-        (job, *_) = jobs_of(self.folder, self.id, kind)
-        until(lambda: state_of(self.folder, job.id).ended is not None, kind, 120)
-        assert state_of(self.folder, job.id).status == "done"
-
-    @property
-    def project(self):
-        return read_project(self.folder, self.id)
-
-
 @pytest.fixture(scope="module")
 def work(studio, tab, tmp_path_factory):
     path = write_log(tmp_path_factory.mktemp("moved") / "cats.tsv")
-    cookies = tab.tell("Network.getCookies", urls=[studio.home])["cookies"]
-    studio.cookie = "; ".join(f"{one['name']}={one['value']}" for one in cookies)
-    return Work(studio, make_project(Folder(studio.folder), str(path), name="cats"))
+    studio.cookie = cookies_of(tab, studio)
+    return Work(studio, path, "cats")
 
 
 def move(tab, work, word, below):
@@ -329,7 +300,7 @@ def test_words_that_the_taxonomy_lacks_are_listed_to_be_looked_up(work):
 
 
 def test_a_move_that_is_gone_is_said(work):
-    status, text = work.post("words/undo", line="7", word="nothing")
+    status, _, text = work.post("words/undo", line="7", word="nothing")
     assert (status, "changed in another tab" in text) == (422, True)
     assert work.post("words/undo", line="x", word="zorblax")[0] == 422
 

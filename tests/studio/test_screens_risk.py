@@ -4,40 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from urllib.parse import urlencode
 
 import pytest
 
-from helpers import until
-from incrowd.studio.folder import Folder, write_struct
-from incrowd.studio.jobs import jobs_of, state_of
+from incrowd.studio.folder import write_struct
 from incrowd.studio.moved import add_move, undo_move
-from incrowd.studio.projects import change_project, make_project, read_project
+from incrowd.studio.projects import change_project, read_project
+from studio.harness import AOL_HEADER, Work, cookies_of
 
-HEADER = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
 WORDS = ("dog", "house", "money", "garden", "music", "weather")
-FORM = {"Content_Type": "application/x-www-form-urlencoded"}
-
-
-class Work:
-    """A project, and requests to its screens."""
-
-    def __init__(self, studio, project):
-        self.studio, self.id, self.folder = studio, project.id, Folder(studio.folder)
-
-    def get(self, path):
-        status, _, text = self.studio.ask("GET", f"/p/{self.id}/{path}")
-        assert status == 200, text
-        return text
-
-    def post(self, path, **fields):
-        return self.studio.ask("POST", f"/p/{self.id}/{path}", urlencode(fields), **FORM)
-
-    def run(self, path, kind):
-        assert self.post(path)[0] == 303
-        (job, *_) = jobs_of(self.folder, self.id, kind)
-        until(lambda: state_of(self.folder, job.id).ended is not None, kind, 120)
-        assert state_of(self.folder, job.id).status == "done"
 
 
 @pytest.fixture(scope="module")
@@ -51,10 +26,9 @@ def work(studio, tab, tmp_path_factory):
         f"{user}\t{word}\t2006-03-0{1 + day} 10:00:00\t\t\n"
         for user, word, day in (*asked, (0, "beagle", 4), (1, "beagle", 4))
     ]
-    path.write_text(HEADER + "".join(lines), encoding="utf-8")
-    cookies = tab.tell("Network.getCookies", urls=[studio.home])["cookies"]
-    studio.cookie = "; ".join(f"{one['name']}={one['value']}" for one in cookies)
-    return Work(studio, make_project(Folder(studio.folder), str(path), name="sixty"))
+    path.write_text(AOL_HEADER + "".join(lines), encoding="utf-8")
+    studio.cookie = cookies_of(tab, studio)
+    return Work(studio, path, "sixty")
 
 
 def test_every_screen_says_what_to_do_first(work):

@@ -18,7 +18,7 @@ from incrowd.studio.folder import Folder
 from incrowd.studio.jobs import State, add_job, all_jobs, write_state
 from incrowd.studio.projects import change_project, read_project
 from incrowd.studio.screens import SCREENS
-from studio.harness import go_on, job_process, running_studio, start_studio, stop_the_job
+from studio.harness import cookies_of, go_on, job_process, running_studio, start_studio, stop_the_job
 
 
 def begin(tab, studio, path):
@@ -92,9 +92,8 @@ def test_the_whole_job_on_baskets(studio, tab, baskets):
 
 def download(tab, studio, name):
     """What is downloaded is the release and its pages, and nothing private."""
-    cookies = tab.tell("Network.getCookies", urls=[studio.home])["cookies"]
-    cookie = "; ".join(f"{one['name']}={one['value']}" for one in cookies)
-    request = Request(f"{studio.home}/releases/{name}/archive.zip", headers={"Cookie": cookie})
+    headers = {"Cookie": cookies_of(tab, studio)}
+    request = Request(f"{studio.home}/releases/{name}/archive.zip", headers=headers)
     with urlopen(request) as answer, zipfile.ZipFile(BytesIO(answer.read())) as archive:
         assert archive.testzip() is None
         names = set(archive.namelist())
