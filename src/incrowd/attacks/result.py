@@ -192,7 +192,7 @@ ATTACKS: tuple[Attack, ...] = (
         "sensitive_item",
         "have a sensitive item that is guessed right",
         "As before, the attacker guesses a sensitive item of a person who has one. "
-        "Which items are sensitive is given by the publisher, or taken from WordNet.",
+        "Which items are sensitive is given by the publisher, as words or as classes of the taxonomy.",
     ),
     Attack(
         "inference",
