@@ -199,7 +199,7 @@ def _always(microseconds: float) -> Callable[..., float]:
 _ALL = (
     Method(
         mosaic,
-        "Which items occur, how often and with which others: exact, and of no one in particular.",
+        "Which items occur, how often and with which others: exact items, and no records of people.",
         check=check_mosaic,
         check_kinds=check_needs,
         check_data=check_people,
@@ -300,7 +300,7 @@ _ALL = (
     ),
 )
 METHODS: Mapping[str, Method] = {method.name: method for method in _ALL}
-OF_WEEKS = "to be said for of=weeks"  # nobody chooses weeks by the data
+OF_WEEKS = "required for of=weeks"  # nobody chooses weeks by the data
 
 
 def method_named(name: str) -> Method:
