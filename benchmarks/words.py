@@ -45,7 +45,7 @@ def main() -> None:
                 f"\n{name}: of the occurrences of such words that {K} people typed, {common(path):.1%} have an informative parent."
             )
         print(
-            "\n| log | method | unlisted | kept exactly | says something | has a label | NCP | item error |"
+            "\n| log | method | unlisted | kept exactly | says something | has a label | item uncertainty (NCP) | item counts off |"
         )
         print("|---|---|---|---:|---:|---:|---:|---:|")
         for name, path in logs.items():

@@ -311,7 +311,7 @@ def method_named(name: str) -> Method:
 def _describe(parameter: inspect.Parameter, hint: Any) -> str:
     kind = _kind(hint)
     choice = "|".join(map(str, get_args(kind))) if get_origin(kind) is Literal else kind.__name__
-    default = "default " + str(parameter.default)
+    default = f"default {parameter.default}" if parameter.default != "" else "by default none"
     if parameter.default is None:
         default = OF_WEEKS if parameter.name in ("since", "weeks") else "by default chosen"
     return f"{parameter.name}={choice} ({default})"
