@@ -2,7 +2,7 @@
 
     python benchmarks/chinese.py [--draw SEED]
 
-Needs jieba (``pip install 'incrowd[zh]'``). Prints the share of words and of occurrences with a telling parent in the sample of ``tests/text/zh``,
+Needs jieba (``pip install 'incrowd[zh]'``). Prints the share of words and of occurrences with an informative parent in the sample of ``tests/text/zh``,
 and of occurrences in jieba's dictionary, by its own frequencies, of words of two characters or more that are no names of persons. ``--draw``
 prints 100 entries of the list, and 100 words of that dictionary that are two entries, to be judged one by one.
 """
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def sample() -> str:
-    """Return the words and occurrences of the sample with a telling parent, of all."""
+    """Return the words and occurrences of the sample with an informative parent, of all."""
     with SAMPLE.open(encoding="utf-8", newline="") as file:
         queries = [row["query"] for row in csv.DictReader(file, delimiter="\t")]
     counts = Counter(split_terms(normalise(segmented(pa.array(queries)))).flatten().to_pylist())
@@ -62,7 +62,7 @@ def sample() -> str:
     of_list = [word for word in telling if chinese_noun(word) is not None]
     times = [sum(counts[word] for word in some) for some in (telling, of_list, counts)]
     return (
-        f"{len(telling)} of {len(counts)} words have a telling parent, {len(of_list)} of them by the list; "
+        f"{len(telling)} of {len(counts)} words have an informative parent, {len(of_list)} of them by the list; "
         f"{times[0]} of {times[2]} occurrences, {times[1]} of them by the list"
     )
 

@@ -42,10 +42,10 @@ def main() -> None:
         show_kinds(kinds)
         for name, path in logs.items():
             print(
-                f"\n{name}: of the occurrences of such words that {K} people typed, {common(path):.1%} telling."
+                f"\n{name}: of the occurrences of such words that {K} people typed, {common(path):.1%} have an informative parent."
             )
         print(
-            "\n| log | method | unlisted | kept exactly | says something | has a label | NCP | item error |"
+            "\n| log | method | unlisted | kept exactly | says something | has a label | item uncertainty (NCP) | item counts off |"
         )
         print("|---|---|---|---:|---:|---:|---:|---:|")
         for name, path in logs.items():
@@ -69,7 +69,7 @@ def by_kind(path: Path) -> dict[str, tuple[int, int]]:
 
 
 def common(path: Path) -> float:
-    """Return the share of telling kinds in the occurrences of words that WordNet lacks and k people typed."""
+    """Return the share of kinds with an informative parent in the occurrences of words that WordNet lacks and k people typed."""
     with read_log(path) as log:
         data = log.transactions(items="nouns")
     size = len(data.vocabulary)
@@ -96,7 +96,10 @@ def show_kinds(kinds: dict[str, dict[str, tuple[int, int]]]) -> None:
         )
         for name, found in kinds.items()
     ]
-    print("| **telling** |" + "".join(f" {words:.1%} | {share:.1%} |" for words, share in sums))
+    print(
+        "| **with an informative parent** |"
+        + "".join(f" {words:.1%} | {share:.1%} |" for words, share in sums)
+    )
 
 
 def measured(path: Path, method: str, unlisted: str) -> str:

@@ -204,7 +204,7 @@ def test_another_taxonomy(release, taxonomy):
     if taxonomy == "file":  # whose classes nobody knows without the originals
         assert code == 0
         shown = call("audit", release.path, "--json").json["unchecked"]
-        assert "which words were moved, and how many: only the originals tell" in shown
+        assert "which words were moved, and how many: only the originals show it" in shown
     else:
         assert (code, "which this method and taxonomy do not" in said) == (1, True)
 

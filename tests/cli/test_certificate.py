@@ -149,7 +149,7 @@ def test_it_can_be_made_again_from_the_release(made, place, tmp_path):
     ran = call("certificate", out, "--force")
     assert ran.code == 0, ran.err
     assert "Not everything in the promise could be recounted" in page_of(out)
-    assert "private map" in text_of(page_of(out)) or "only the originals tell" in text_of(page_of(out))
+    assert "private map" in text_of(page_of(out)) or "only the originals show it" in text_of(page_of(out))
 
 
 def test_a_release_that_does_not_hold_gets_none(made, tmp_path):

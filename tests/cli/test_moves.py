@@ -187,10 +187,10 @@ def test_a_taxonomy_file(tmp_path):
     parents = parents_in(out)
     assert (parents["dog"], parents["zorblax"], parents["cats"]) == ("food", "pet", "pet")
     alone = call("audit", out, "--json").json
-    assert "which words were moved, and how many: only the originals tell" in alone["unchecked"]
+    assert "which words were moved, and how many: only the originals show it" in alone["unchecked"]
     proven = call("audit", out, "--original", log, "--private-map", tmp_path / "map", "--json").json
     assert proven["confirmed"]
-    assert "which words were moved, and how many: only the originals tell" not in proven["unchecked"]
+    assert "which words were moved, and how many: only the originals show it" not in proven["unchecked"]
 
 
 def test_where_a_moved_word_is(place):

@@ -276,7 +276,7 @@ def test_lists_are_no_series(tmp_path, publish, week, method):
     """Whether they overlap is told by the data, and noise needs no series."""
     line = refused(publish(week, "one", how=("--method", method)), tmp_path, "one")
     assert (
-        f"--series looks for overlaps in the data, which method {method} must not tell: use --budget FILE"
+        f"--series looks for overlaps in the data, which method {method} must not disclose: use --budget FILE"
         in line
     )
 

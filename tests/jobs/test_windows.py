@@ -486,7 +486,7 @@ def test_an_index_and_its_releases_can_be_audited_by_others(tmp_path, publish, g
         shutil.copytree(tmp_path / f"day{day}", public / f"day{day}")
     ran = call("audit", "--series", public, "--json")
     assert ran.code == 0
-    assert any("only the ledger tells" in text for text in ran.json["unchecked"])
+    assert any("only the ledger shows it" in text for text in ran.json["unchecked"])
     assert ic.audit_series(public / "index.json").holds
     text = (public / "index.json").read_text(encoding="utf-8")
     (public / "index.json").write_text(text.replace("2006-01-01T00:00:00Z", "2006-01-02T00:00:00Z"))

@@ -223,7 +223,7 @@ def test_a_log_with_no_concept_empty_and_endless_queries(tmp_path):
 def test_the_audit_says_what_it_cannot_see_without_the_originals(data, tmp_path):
     made(data).write(tmp_path / "release")
     assert ic.audit(tmp_path / "release").unproven == [
-        "how many people typed each published query: only the originals tell"
+        "how many people typed each published query: only the originals show it"
     ]
 
 

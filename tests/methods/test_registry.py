@@ -46,8 +46,8 @@ def test_the_list_of_methods_says_when_nothing_is_promised():
 def test_nobody_is_told_that_weeks_are_chosen():
     """They must not depend on the data, so the program never chooses them."""
     described = METHODS["dp"].describe()["parameters"]
-    assert "since=str (to be said for of=weeks)" in described
-    assert "weeks=int (to be said for of=weeks)" in described
+    assert "since=str (required for of=weeks)" in described
+    assert "weeks=int (required for of=weeks)" in described
     assert not any("by default chosen" in one for one in described)
 
 

@@ -254,7 +254,7 @@ def test_sessions_without_times_and_bad_values_on_the_command_line(log, tmp_path
 def test_the_audit_says_what_it_cannot_see_without_the_originals(tmp_path):
     example().write(tmp_path / "release")
     assert ic.audit(tmp_path / "release").unproven == [
-        "how near published items are to their owners' own: only the originals tell"
+        "how near published items are to their owners' own: only the originals show it"
     ]
     example(typical="generalize").write(tmp_path / "general")
     assert ic.audit(tmp_path / "general").unproven == []

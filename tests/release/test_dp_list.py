@@ -354,7 +354,7 @@ def test_what_a_person_has_does_not_depend_on_others():
         ),
         (("--series", "S"), "--series looks for overlaps in the data"),
         (("--unit", "session:30m", "--distinct", "records"), "method dp protects people"),
-        (("--attack",), "--attack would tell"),
+        (("--attack",), "--attack would print"),
         (("--never", "x"), "does not take a list of words"),
         (("--private-map", "m"), "publishes a list"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,9 +30,13 @@ def test_one_error_apart(one, other):
 @given(st.lists(words, max_size=20), st.lists(words, max_size=20))
 def test_near_words_are_all_that_are_one_error_apart(known, typed):
     expected = {one: sorted({other for other in known if reference(one, other)}) for one in typed}
-    assert Spelling.of(known).near(typed) == {one: near for one, near in expected.items() if near}
+    assert Spelling.of(pa.array(known, pa.string())).near(typed) == {
+        one: near for one, near in expected.items() if near
+    }
 
 
 @pytest.mark.parametrize("word", ["", "a", "a" * (LONGEST + 1)])
 def test_words_of_any_length(word):
-    assert Spelling.of([word, "restaurant"]).near([word, "resturant"]) == {"resturant": ["restaurant"]}
+    assert Spelling.of(pa.array([word, "restaurant"])).near([word, "resturant"]) == {
+        "resturant": ["restaurant"]
+    }

@@ -192,7 +192,7 @@ ATTACKS: tuple[Attack, ...] = (
         "sensitive_item",
         "have a sensitive item that is guessed right",
         "As before, the attacker guesses a sensitive item of a person who has one. "
-        "Which items are sensitive is given by the publisher, or taken from WordNet.",
+        "Which items are sensitive is given by the publisher, as words or as classes of the taxonomy.",
     ),
     Attack(
         "inference",
@@ -206,7 +206,7 @@ ATTACKS: tuple[Attack, ...] = (
         "proven_items",
         "share a record that proves an item it does not print",
         "The attacker knows the method and the taxonomy, and that the method generalizes no more than it must. "
-        "Counted are people of classes in which somebody must have an item that is not printed (Cohen, USENIX Security 2022).",
+        "Counted are people of classes in which a member must have an item that is not printed (Cohen, USENIX Security 2022).",
         is_headline=False,
     ),
     Attack(

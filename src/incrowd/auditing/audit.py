@@ -289,21 +289,23 @@ def _check_people(reading: Reading, people: Sequence[object] | None, result: Aud
         result.people_min = result.k_min  # a record is one user's, or a basket's own
     if result.claim.distinct == "people":
         events = (
-            "only the originals tell"
+            "only the originals show it"
             if people is None
-            else "the private map is believed; only the originals tell"
+            else "the private map is believed; only the originals show it"
         )
         result.unproven.append(f"how many different people share a record: {events}")
 
 
 def _note_unchecked(settings: Settings, result: Audit) -> None:
-    """Say what only the originals tell, which are not at hand."""
+    """Say what only the originals show, which are not at hand."""
     if result.claim.within is not None:
-        result.unproven.append("how near published items are to their owners' own: only the originals tell")
+        result.unproven.append(
+            "how near published items are to their owners' own: only the originals show it"
+        )
     if (result.claim.typed_by or 0) >= LEAST_K:
-        result.unproven.append("how many people typed each published query: only the originals tell")
-    result.unchecked.append("that records are true of their owners: only the originals tell")
-    result.unchecked.append("the figures of loss, lengths and withheld records: only the originals tell")
+        result.unproven.append("how many people typed each published query: only the originals show it")
+    result.unchecked.append("that records are true of their owners: only the originals show it")
+    result.unchecked.append("the figures of loss, lengths and withheld records: only the originals show it")
     result.unchecked.extend(unknown_moves(settings))
 
 

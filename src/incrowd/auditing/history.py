@@ -38,7 +38,7 @@ def check_chain(record_of_row: Sequence[int], chain: Chain | None, result: Audit
         _check_groups(record_of_row, chain, result)
     elif result.claim.follows is not None:
         result.unproven.append(
-            "what it promises together with the releases before it: only their private map tells"
+            "what it promises together with the releases before it: only their private map shows it"
         )
 
 

@@ -167,7 +167,7 @@ def check_moved(words: Iterable[int], tree: Taxonomy, moved: int, result: Audit)
 def unknown_moves(settings: Settings) -> list[str]:
     """Return what is not known without the originals where words of a file's taxonomy were moved: WordNet is at hand."""
     is_known = not settings.common.moved or settings.common.taxonomy == "wordnet"
-    return [] if is_known else ["which words were moved, and how many: only the originals tell"]
+    return [] if is_known else ["which words were moved, and how many: only the originals show it"]
 
 
 def _is_renaming(renamed: Mapping[str, str]) -> bool:

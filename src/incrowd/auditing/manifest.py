@@ -91,7 +91,7 @@ def _check_numbers(directory: Path, manifest: Manifest, settings: Settings, resu
     numbers = (counts.withheld, counts.people_min)
     result.require(
         wrong=any(number != at_least(least, number if isinstance(number, int) else 0) for number in numbers),
-        problem=f"the manifest tells a number below {least} that it must not tell",
+        problem=f"the manifest has a number below {least} that it must not disclose",
     )
     bins, bound = manifest.lengths, manifest.bound
     edges = [one.least for one in bins]

@@ -31,7 +31,7 @@ __all__ = ["AuditedRelease", "Neighbours", "SeriesAudit", "audit_index"]
 
 DAMAGED = (OSError, ValueError, KeyError, TypeError, pa.ArrowException)
 OF_THE_DATA = {*PERIOD, "moved"}
-SAME_SEED = "that all releases have the same secret seed: only the ledger tells"
+SAME_SEED = "that all releases have the same secret seed: only the ledger shows it"
 
 
 class Neighbours(NamedTuple):

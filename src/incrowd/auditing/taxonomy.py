@@ -68,7 +68,7 @@ def check_taxonomy(
         What became of words that WordNet lacks; with ``name`` every node is held against WordNet and the table of such words. None: not known,
         so that either tree will do.
     moved
-        How many words the publisher moved: so many, and no more, hang below another class than their own. Of a file's taxonomy, only the originals tell
+        How many words the publisher moved: so many, and no more, hang below another class than their own. Of a file's taxonomy, only the originals show
         which is whose.
     texts
         Which labels need not be nodes.

@@ -32,7 +32,7 @@ OF_AUDIT = ("private_map", "previous", "previous_release", "taxonomy", "never", 
 @click.option("--previous-release", type=FILE, help="The release that it follows.")
 @click.option("--taxonomy", help="The taxonomy file, if it has moved since.")
 @click.option("--never", type=FILE, help="The list of words that are never published, if it has moved since.")
-@click.option("--moves", type=FILE, help="The words that were moved, if their file is elsewhere now.")
+@click.option("--moves", type=FILE, help="The file of moved words, if it has moved since.")
 @form_options
 @click.option("--memory", default="4GB", show_default=True, help="Memory for reading the original.")
 @json_option
@@ -51,7 +51,7 @@ def audit(
     another, --previous counts who is alike in both, and --previous-release confirms that map.
 
     With --series, every release that the series' index.json names is looked for and audited, windows must not overlap, and what
-    two neighbours tell together is counted.
+    two consecutive releases disclose together is counted.
 
     Exit code 0: no check failed; 1: a check failed, or nothing is promised, or the claim is differential privacy, which
     no file can prove.

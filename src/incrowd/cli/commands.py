@@ -71,13 +71,13 @@ DEMO_USERS = 2_000
 @click.option(
     "--previous",
     type=FILE,
-    help="Private map of the last release of the same people: make one that tells no more together with it (flock and partition, by user).",
+    help="Private map of the last release of the same people: make a release that follows it, so that all of them together keep k-anonymity (flock and partition, by user).",
 )
 @click.option("--previous-release", type=FILE, help="That release, to check its map against it.")
 @click.option(
     "--series",
     type=FILE,
-    help="Directory for what was released of this source before (made if missing, mode 0700): refuse a release that overlaps. It holds a secret; publish only its index.json.",
+    help="Private directory with a record of all releases of this source (made if missing, mode 0700): refuse a release that overlaps an earlier one. It holds a secret; publish only its index.json.",
 )
 @click.option(
     "--budget",
@@ -87,7 +87,7 @@ DEMO_USERS = 2_000
 @click.option(
     "--window",
     metavar="FROM..TO",
-    help="Take only events of this time: days, or times of which TO is left out (UTC); either side may be open. 'new' or new..TO: what comes after the last release of --series.",
+    help="Take only the events of this time (UTC): days, with TO, or times, without TO; either side may be open. 'new' or new..TO: what comes after the last release of --series.",
 )
 @click.option(
     "--private-report",
@@ -107,13 +107,13 @@ DEMO_USERS = 2_000
 @click.option(
     "--attack",
     is_flag=True,
-    help="Attack what was written before it is given its name, as 'incrowd risk' does; it takes about as long again as the method.",
+    help="Attack the written release before it gets its final name, as 'incrowd risk' does; it takes about as long again as the method.",
 )
 @click.option(
     "--max-risk",
     metavar="QUESTION=SHARE,..",
     type=COMMA_TEXT,
-    help="Attack it, and publish nothing if the risk is higher: singling_out, linkability, inference, as singling_out=0.01.",
+    help="As --attack, and publish nothing if the risk is higher: singling_out, linkability, inference, as singling_out=0.01.",
 )
 @click.option("--force", is_flag=True, help="Replace an existing release (and nothing else).")
 @click.option("--keep-rejected", is_flag=True, help="Keep the text of rejected lines in rejects.jsonl.")
@@ -136,9 +136,9 @@ def anonymize(
 ) -> None:
     """Make an audited release of INPUT in the directory --out.
 
-    What you do not say is chosen by what INPUT is and told: of a query log, the words of each session as tiles (method
-    mosaic), of baskets their items, each tile held by 5 people. --goal queries does the same with whole queries; --goal people
-    publishes every person as one record, generalized until k share it (method flock).
+    Options that you do not give are chosen by what INPUT is, and the choice is printed: of a query log, the words of each session
+    as tiles (method mosaic: small sets of words, each held by 5 people), of baskets their items. --goal queries does the same with
+    whole queries; --goal people publishes every person as one record, generalized until k share it (method flock).
 
     INPUT is a query log (AOL, Excite, Sogou, access logs of Apache and nginx, CSV, TSV, JSON, Parquet) or a file of baskets
     (.dat), plain or compressed with gzip, zstd or zip. It may be several files, a folder, a quoted pattern or - for standard

@@ -167,17 +167,17 @@ INPUT_OPTIONS = (
     *FORM_OPTIONS,
     click.option(
         "--unlisted",
-        help="Items that the taxonomy lacks: name (a parent that tells their kind), keep (a branch of their own), drop or refuse.  [default: name for words on wordnet, keep for other items on wordnet, refuse for a file]",
+        help="Items that the taxonomy lacks: name (a parent that names their kind), keep (a branch of their own), drop or refuse.  [default: name for words on wordnet, keep for other items on wordnet, refuse for a file]",
     ),
     click.option(
         "--moves",
         type=FILE,
-        help="Words that hang below other classes than the taxonomy has them: a word, a tab and the class, a word a line ('#' begins a comment).",
+        help="Words to place below other classes than the taxonomy does: on each line a word, a tab and the class ('#' begins a comment).",
     ),
     click.option(
         "--seed",
         type=int,
-        help="For methods that make random choices.  [default: 0; for mosaic a secret one, which the private map and --json tell; dp and korolova take none]",
+        help="For methods that make random choices.  [default: 0; for mosaic a secret one, which the private map and --json contain; dp and korolova take none]",
     ),
     click.option(
         "--memory",

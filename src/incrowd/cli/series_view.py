@@ -71,7 +71,7 @@ def _neighbours_table(neighbours: Sequence[Neighbours]) -> Table:
     table = Table(
         box=None,
         pad_edge=False,
-        title="What neighbours tell together (the last column: labels that tell something about fewer than k people, nobody named)",
+        title="What two consecutive releases disclose together (last column: labels that say something about fewer than k people, without naming them)",
         title_justify="left",
     )
     table.add_column("releases")

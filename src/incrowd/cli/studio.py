@@ -32,7 +32,7 @@ def studio(folder: Path, no_browser: bool, port: int, as_json: bool) -> None:  #
     """Serve pages for the whole job until stopped: data, choices, the run, the release; see docs/studio.md.
 
     FOLDER keeps everything as plain files and is made if it is not there [default: incrowd-studio]. Stopping the program
-    loses nothing. The address that is printed can be used once, within an hour; for another one, run the command again: it finds the studio that runs. Jobs are
+    loses nothing. The address that is printed can be used once, within an hour; for another one, run the command again: it finds the studio that is running. Jobs are
     runs of 'incrowd anonymize' and others, and the pages show each as a command and in Python. Needs the extra: pip install
     'incrowd[studio]'.
 

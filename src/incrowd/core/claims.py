@@ -35,7 +35,7 @@ OVERLAP = "Two releases of the same people say more together than each does alon
 PLANTED = "It counts accounts: k - 1 planted accounts, or one person with several, undo it."
 OTHERS = "Other releases of the same people than those that it follows say more together with it than each does alone: always follow the last."
 COMMON = "It hides which record is whose; it does not hide what all people of a class have in common."
-LENGTH = "Where copies are published, a record is exactly as long as the shortest original of its class: it tells that length."
+LENGTH = "Where copies are published, a record is exactly as long as the shortest original of its class: it discloses that length."
 NOT_PROMISED = {
     "k-anonymity": (
         COMMON,
@@ -50,10 +50,10 @@ NOT_PROMISED = {
         OVERLAP,
     ),
     "k-anonymous tiles": (
-        "It does not hide what all holders of a tile have in common, nor that somebody lacks an item.",
+        "It does not hide what all holders of a tile have in common, nor that a person lacks an item.",
         "An attacker who knows or has planted k - 1 of the holders of a tile learns of the last one.",
         "An attacker who knows all data but one item learns whether the tiles have it.",
-        "Whether somebody is in the data is not hidden, and tiles about the same subject may be guessed to be one person's.",
+        "Whether a person is in the data is not hidden, and tiles about the same subject may be guessed to be one person's.",
         OVERLAP,
     ),
     "differential privacy": (

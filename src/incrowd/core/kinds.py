@@ -124,6 +124,6 @@ def parse_kinds(said: str | Iterable[str] | None) -> tuple[str, ...]:
     nested = [name for name in NESTED if name in chosen]
     if len(nested) > 1:
         raise BadInputError(
-            f"{option('kinds')} names {' and '.join(nested)}, of which each is part of the other: counts of one less those of the other would tell of few people; name one"
+            f"{option('kinds')} names {' and '.join(nested)}, of which each is part of the other: the difference of their counts would disclose what few people have; name one"
         )
     return tuple(name for name in KINDS if name in chosen)

@@ -216,7 +216,7 @@ def _audit_by_map(directory: Path, owned: PrivateMap, unit: str, chain: Chain | 
     """Audit a release by what private maps say, which are believed."""
     result = audit(directory, people=owned.people(unit) or [], chain=chain)
     if chain is not None:
-        result.unproven.append("that private maps name people as they are: only the originals tell")
+        result.unproven.append("that private maps name people as they are: only the originals show it")
     result.require(wrong=not owned.is_of(directory), problem="the private map is another release's")
     return result
 

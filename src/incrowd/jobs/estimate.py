@@ -71,7 +71,7 @@ def sample_of(options: Options, people: int = PEOPLE) -> Sample:
     job, listener = replace(read_choices(options), k=None), Listener(None)
     if job.method.is_noisy:
         raise BadInputError(
-            f"method {job.method.name} has no k: what it keeps depends on eps and delta, and a sample would tell little about it"
+            f"method {job.method.name} has no k: what it keeps depends on eps and delta, and a sample says little about it"
         )
     done = [0, 1]
 

@@ -83,7 +83,7 @@ def anonymize(
     seed
         The same seed gives the same bytes. Without it 0, but for mosaic a secret one, which ``release.parameters`` has. It has no effect on the noise of ``dp`` and ``korolova``.
     unlisted, moves
-        What to do with items that the taxonomy lacks: ``"name"`` (a parent that tells their kind; the default for words on WordNet), ``"keep"`` (a branch of their own; the default for other items on WordNet and for trees that were fitted to items; always with differential privacy), ``"drop"`` or ``"refuse"`` (the default for a file); and words that hang below other classes than the taxonomy has them: ``{"jaguar": "motor vehicle"}``, or a file with a word, a tab and the class on each line.
+        What to do with items that the taxonomy lacks: ``"name"`` (a parent that names their kind; the default for words on WordNet), ``"keep"`` (a branch of their own; the default for other items on WordNet and for trees that were fitted to items; always with differential privacy), ``"drop"`` or ``"refuse"`` (the default for a file); and words that hang below other classes than the taxonomy has them: ``{"jaguar": "motor vehicle"}``, or a file with a word, a tab and the class on each line.
     distinct
         What k counts where one person may have several rows: ``"people"`` (the default then) or ``"records"``.
     previous, window

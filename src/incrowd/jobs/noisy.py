@@ -18,7 +18,7 @@ def check_noisy(method: Method, *, unit: str | None, series: Path | None, seed: 
         )
     if series is not None:
         raise BadInputError(
-            f"{option('series')} looks for overlaps in the data, which method {method.name} must not tell: use {option('budget', 'FILE')} for "
+            f"{option('series')} looks for overlaps in the data, which method {method.name} must not disclose: use {option('budget', 'FILE')} for "
             f"releases one after another, and method dp with of=weeks for counts by week"
         )
     if seed is not None:

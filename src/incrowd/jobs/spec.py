@@ -223,7 +223,7 @@ def _max_risk(options: Options, method: Method) -> Mapping[str, float] | None:
     flag = option("attack", value=True) if options.attack else option("max_risk")
     if method.is_noisy:
         raise BadInputError(
-            f"{flag} would tell, or refuse, by the data themselves, which method {method.name} must not: drop it; 'incrowd risk' attacks what is published"
+            f"{flag} would print, or refuse, what depends on the data, which method {method.name} must not: drop it; 'incrowd risk' attacks what is published"
         )
     if options.engine != "local":
         raise BadInputError(

@@ -56,7 +56,7 @@ def check_kinds(kinds: Sequence[str], unit: Unit, roles: Sequence[str], *, has_t
             )
     if kinds and unit.is_part and not has_times:
         raise BadInputError(
-            f"{option('kinds')} needs times to tell one {unit.kind} from the next: choose a time column ({option('columns', {'time': 'NAME'})}) or {option('unit', 'user')}"
+            f"{option('kinds')} needs times to separate one {unit.kind} from the next: choose a time column ({option('columns', {'time': 'NAME'})}) or {option('unit', 'user')}"
         )
 
 

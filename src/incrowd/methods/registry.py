@@ -199,7 +199,7 @@ def _always(microseconds: float) -> Callable[..., float]:
 _ALL = (
     Method(
         mosaic,
-        "Which items occur, how often and with which others: exact, and of no one in particular.",
+        "Which items occur, how often and with which others: exact items, and no records of people.",
         check=check_mosaic,
         check_kinds=check_needs,
         check_data=check_people,
@@ -300,7 +300,7 @@ _ALL = (
     ),
 )
 METHODS: Mapping[str, Method] = {method.name: method for method in _ALL}
-OF_WEEKS = "to be said for of=weeks"  # nobody chooses weeks by the data
+OF_WEEKS = "required for of=weeks"  # nobody chooses weeks by the data
 
 
 def method_named(name: str) -> Method:
@@ -311,7 +311,7 @@ def method_named(name: str) -> Method:
 def _describe(parameter: inspect.Parameter, hint: Any) -> str:
     kind = _kind(hint)
     choice = "|".join(map(str, get_args(kind))) if get_origin(kind) is Literal else kind.__name__
-    default = "default " + str(parameter.default)
+    default = f"default {parameter.default}" if parameter.default != "" else "by default none"
     if parameter.default is None:
         default = OF_WEEKS if parameter.name in ("since", "weeks") else "by default chosen"
     return f"{parameter.name}={choice} ({default})"

@@ -138,7 +138,7 @@ USE = (
     Chart(
         "trend",
         "How far off are weekly counts?",
-        "Counts of the 100 most frequent items, week by week. No release says when, so its counts are spread evenly. Less is better.",
+        "Counts of the 100 most frequent items, week by week. Where a release does not say when, its counts are spread evenly. Less is better.",
         "use_trend_error",
         "weekly counts off by",
     ),

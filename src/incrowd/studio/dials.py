@@ -201,7 +201,7 @@ MORE = (
     Dial(
         "series",
         "Part of a series",
-        "For a log that grows: what was released of it before is kept beside, and a release that overlaps is refused. Say new as the time to go on where the last one ended.",
+        "For a log that grows: what was released of it before is kept beside, and a release that overlaps is refused. With new as the time, a release goes on where the last one ended.",
         "switch",
         default="no",
         python=None,

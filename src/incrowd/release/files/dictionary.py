@@ -130,7 +130,7 @@ PARAMETERS: Mapping[str, str] = {
     "order": "In which order the method took the records.",
     "duplicates": "Whether equal items of a record were kept or dropped.",
     "eps": "How far, in steps of the taxonomy, a published term may be from the one that it stands for.",
-    "omega": "The least weight of a term that is published; nothing means no limit.",
+    "omega": "What a term that is matched with no other costs, in steps of the taxonomy; nothing means eps + 1.",
     "model": "How terms of different people were matched.",
     "typical": "What stands for terms that were matched: one of them, a bag of them, or a class.",
     "terms": "Whether only terms that enough people have are published (safe) or any (verbatim).",

@@ -77,7 +77,7 @@ def attack(request: Request, form: Form) -> Response:  # noqa: ARG001 - it has n
 SCREEN = Screen(
     "risk-after",
     "Risk after",
-    "The release is attacked as the data were, by somebody who knows things about people in it. What the same attack gets about people who are not in it is no risk of the release, and is taken off.",
+    "The release is attacked as the data were, by an attacker who knows things about people in it. What the same attack gets about people who are not in it is no risk of the release, and is taken off.",
     (
         Route("/p/{project}/risk-after", show),
         Route("/p/{project}/risk-after/{release}/found", found),

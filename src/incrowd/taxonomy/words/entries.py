@@ -13,6 +13,9 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from incrowd.taxonomy.sources.wordnet import VERB_RULES, lexicon
 from incrowd.taxonomy.words.chinese import chinese_noun
 from incrowd.taxonomy.words.numbers import parse_identity, parse_number
@@ -368,9 +371,10 @@ def why_unknown(word: str) -> str:
 def _spelling() -> Spelling:
     """Return all known words that a misspelling can be near to."""
     known = lexicon()
-    words = {*known.lemmas.to_pylist(), *known.others.to_pylist(), *word_table().words, *word_table().towns}
+    listed = (pa.array([*words], pa.string()) for words in (word_table().words, word_table().towns))
+    words = pa.concat_arrays([known.lemmas, known.others, *listed])
     return Spelling.of(
-        word for word in words if len(word) >= SHORTEST_MISSPELLED - 1 and _WORD.fullmatch(word) is not None
+        words.filter(pc.match_substring_regex(words, f"^[a-z]{{{SHORTEST_MISSPELLED - 1},}}$"))
     )
 
 

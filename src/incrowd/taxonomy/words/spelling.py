@@ -7,12 +7,16 @@ a letter taken out are compared by hashes, and what is found is looked at letter
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from incrowd.core.clean import bytes_of
+from incrowd.core.ragged import distinct, starts_of
 from incrowd.core.types import Ints64
 
 __all__ = ["Spelling", "are_one_error_apart"]
@@ -51,16 +55,16 @@ class Spelling:
         Ascending, and the word (its place) that each is of.
     """
 
-    words: tuple[str, ...]
+    words: pa.StringArray
     hashes: Hashes
     owner: Ints64
 
     @classmethod
-    def of(cls, words: Iterable[str]) -> Spelling:
+    def of(cls, words: pa.StringArray) -> Spelling:
         """Prepare known words."""
-        known = tuple(sorted(word for word in words if len(word) <= LONGEST))
+        known = words.filter(pc.less_equal(pc.binary_length(words), LONGEST))
         hashes, owner = _hashes(known)
-        order = np.argsort(hashes, kind="stable")
+        order = np.argsort(hashes)
         return cls(known, hashes[order], owner[order])
 
     def near(self, words: Sequence[str]) -> dict[str, list[str]]:
@@ -69,25 +73,35 @@ class Spelling:
         short = [word for word in words if len(word) <= LONGEST]
         for first in range(0, len(short), _AT_ONCE):
             some = short[first : first + _AT_ONCE]
-            hashes, owner = _hashes(some)
-            low, high = (np.searchsorted(self.hashes, hashes, side=side) for side in ("left", "right"))
-            for place in np.flatnonzero(high > low).tolist():
-                word = some[owner[place]]
-                for candidate in {self.words[i] for i in self.owner[low[place] : high[place]].tolist()}:
-                    if are_one_error_apart(word, candidate):
-                        found.setdefault(word, set()).add(candidate)
+            place, candidates = self._alike(some)
+            for word, candidate in zip(place.tolist(), candidates.to_pylist(), strict=True):
+                if are_one_error_apart(some[word], candidate):
+                    found.setdefault(some[word], set()).add(candidate)
         return {word: sorted(near) for word, near in found.items()}
 
+    def _alike(self, words: Sequence[str]) -> tuple[Ints64, pa.StringArray]:
+        """Return the words that share a hash with known ones, and these: all that can be one error apart, and a few more."""
+        hashes, word = _hashes(pa.array(words, pa.string()))
+        low, high = (np.searchsorted(self.hashes, hashes, side=side) for side in ("left", "right"))
+        times = high - low
+        at = np.arange(times.sum()) + np.repeat(low - starts_of(times)[:-1], times)
+        pairs = distinct(np.repeat(word, times) * max(len(self.words), 1) + self.owner[at])
+        place, known = np.divmod(pairs, max(len(self.words), 1))
+        return place, self.words.take(pa.array(known))
 
-def _hashes(words: Sequence[str]) -> tuple[Hashes, Ints64]:
+
+def _hashes(words: pa.StringArray) -> tuple[Hashes, Ints64]:
     """Return a hash of each word, and of it without each of its letters but the first; and the word that each is of."""
-    if not words:
-        return np.empty(0, np.uint64), np.empty(0, np.int64)
-    letters = np.array(words, dtype=f"S{LONGEST}").view(np.uint8).reshape(len(words), LONGEST)
-    terms = np.where(letters > 0, _LETTERS[letters] * _POWERS, np.uint64(0))
-    until = np.cumsum(terms, axis=1, dtype=np.uint64)  # each letter and all before it; wraps around
-    whole = until[:, -1]
-    without = until - terms + (whole[:, None] - until) * _INVERSE
-    row, place = np.nonzero(letters)
-    row, place = row[place > 0], place[place > 0]
-    return np.concatenate([whole, without[row, place]]), np.concatenate([np.arange(len(words)), row])
+    lengths = np.array(pc.binary_length(words), dtype=np.int64)
+    starts, letters = starts_of(lengths), bytes_of(words)
+    hashes, owner = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
+    for length in range(1, int(lengths.max(initial=0)) + 1):
+        alike = np.flatnonzero(lengths == length)
+        terms = _LETTERS[letters[starts[alike][:, None] + np.arange(length)]] * _POWERS[:length]
+        until = np.cumsum(terms, axis=1, dtype=np.uint64)  # each letter and all before it; wraps around
+        whole = until[:, -1:]
+        without = until - terms + (whole - until) * _INVERSE
+        without[:, :1] = whole
+        hashes.append(without.ravel())
+        owner.append(np.repeat(alike, length))
+    return np.concatenate(hashes), np.concatenate(owner)
