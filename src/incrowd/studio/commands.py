@@ -96,7 +96,7 @@ def audit_command(project: Project, places: Places) -> list[str]:
 
 
 def risk_command(project: Project) -> list[str]:
-    """Return the command that attacks the data as they are, with the items and units that the release would have."""
+    """Return the command that attacks the data as they are, with the items and units that were chosen."""
     options: list[str] = []
     for dial, text in said(CHOICES, project.choices):
         if dial.name in ("items", "unit", "taxonomy", "unlisted", "kinds", "memory"):
