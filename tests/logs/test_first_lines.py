@@ -41,6 +41,20 @@ def test_lines_of_one_person_take_nothing_from_others(tmp_path, lines):
     assert len(others(tmp_path / "log.csv")) == PEOPLE
 
 
+def test_an_object_over_several_lines_takes_nothing_from_others(tmp_path):
+    """As many objects as there are lines prove nothing: one may be spread over three of them, and two share one."""
+    usual = [f'{{"user": "p{n}", "query": "red wine {n}"}}' for n in range(99)]
+    around = ['{"user": "zoe", "more":', usual[50], "}"]
+    double = '{"user": "zoe", "query": "a"} {"user": "zoe", "query": "b"}'
+    path, without = tmp_path / "log.jsonl", tmp_path / "without.jsonl"
+    path.write_text("\n".join([*usual[:50], *around, double, double, *usual[51:]]) + "\n")
+    without.write_text("\n".join(usual) + "\n")
+    assert others(path) == others(without)
+    assert len(others(path)) == len(usual)
+    with ic.read_log(path) as log:
+        assert log.rejected == {"not a JSON object": 4}
+
+
 def test_a_quote_takes_lines_with_it_where_a_record_may_have_several(tmp_path):
     path = csv(tmp_path / "log.csv", LINES["a quote that is not closed"])
     with ic.read_log(path) as log:
