@@ -20,6 +20,7 @@ from incrowd.errors import BadInputError
 from incrowd.methods.dp import method as dp_method
 from incrowd.methods.dp.entries import entries_of
 from incrowd.release.files.noisy_list import FORMS, ListParameters, NoisyList, Union, list_manifest, list_page
+from incrowd.release.publication import is_release
 
 SITES = ["http://wine.example", "http://rome.example"]
 LISTS = {
@@ -274,6 +275,13 @@ def test_a_budget_is_charged_once_for_all_weeks(tmp_path):
     spending = spend(d=4, eps=4.0, delta=1e-6, rounds=3, counts=0.25, weeks=3)
     assert ran.json["budget"]["rho_spent"] == pytest.approx(spending.rho)
     assert len(ran.json["budget"]["releases"]) == 1
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_every_list_is_known_as_a_release(runs, tmp_path, name):
+    """What is none cannot be replaced by --force, and is not in an archive."""
+    shutil.copytree(runs[name, "nobody more"][0], copy := tmp_path / "copy")
+    assert is_release(copy)
 
 
 def test_weeks_are_for_logs(tmp_path):
