@@ -243,6 +243,18 @@ def test_a_list_in_another_form(copy, items, counts, words):
     assert words in problems_of(copy)
 
 
+@pytest.mark.parametrize(
+    "pairs", [[("wine", "milk")], [("milk", "milk")], [("milk", "wine"), ("wine", "milk")]]
+)
+def test_a_pair_has_one_order(runs, tmp_path, pairs):
+    """Two orders of a pair could say what nobody published."""
+    shutil.copytree(runs["pairs", "nobody more"][0], tmp_path / "release")
+    columns = tuple(map(pa.array, zip(*pairs, strict=True)))
+    counts = pa.array([5] * len(pairs), pa.int64())
+    NoisyList(FORMS["pairs"], columns, counts).write(tmp_path / "release/pairs.parquet")
+    assert "a pair whose items are out of order or the same" in problems_of(tmp_path / "release")
+
+
 @pytest.mark.parametrize("rows", [slice(1, None), slice(0, 2), slice(0, 0)])
 def test_a_list_by_week_has_every_week_of_every_item(runs, tmp_path, rows):
     """An item without some weeks would tell in which nobody has it."""
