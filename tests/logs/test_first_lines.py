@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import incrowd as ic
 from incrowd.errors import BadInputError
 from incrowd.logs.formats.blocks import MAX_LINE_BYTES, QuotedLines
+from incrowd.logs.formats.times import written_times
 
 PEOPLE = 4_000  # the first lines, which are looked at, are those of less than half of them
 ISO, SLASHES = "2006-03-01 10:00:00", "03/14/2006 10:00"
@@ -41,10 +43,34 @@ def test_lines_of_one_person_take_nothing_from_others(tmp_path, lines):
     assert len(others(tmp_path / "log.csv")) == PEOPLE
 
 
+def test_an_object_over_several_lines_takes_nothing_from_others(tmp_path):
+    """As many objects as there are lines prove nothing: one may be spread over three of them, and two share one."""
+    usual = [f'{{"user": "p{n}", "query": "red wine {n}"}}' for n in range(99)]
+    around = ['{"user": "zoe", "more":', usual[50], "}"]
+    double = '{"user": "zoe", "query": "a"} {"user": "zoe", "query": "b"}'
+    path, without = tmp_path / "log.jsonl", tmp_path / "without.jsonl"
+    path.write_text("\n".join([*usual[:50], *around, double, double, *usual[51:]]) + "\n")
+    without.write_text("\n".join(usual) + "\n")
+    assert others(path) == others(without)
+    assert len(others(path)) == len(usual)
+    with ic.read_log(path) as log:
+        assert log.rejected == {"not a JSON object": 4}
+
+
 def test_a_quote_takes_lines_with_it_where_a_record_may_have_several(tmp_path):
     path = csv(tmp_path / "log.csv", LINES["a quote that is not closed"])
     with ic.read_log(path) as log:
         assert log.users < PEOPLE
+
+
+@pytest.mark.parametrize(
+    "odd", ["0000-12-31 23:00:00-02:00", "0001-01-01 00:00:00+01:00", "9999-12-31 23:00:00-02:00"]
+)
+def test_a_time_is_read_alike_whatever_stands_beside_it(odd):
+    (alone,) = written_times(pa.array([odd])).to_pylist()
+    for other in (ISO, "2006-03-01T10:00:00.5Z", "1141171200", "never"):
+        assert written_times(pa.array([other, odd]))[1].as_py() == alone
+        assert written_times(pa.array([odd, other]))[0].as_py() == alone
 
 
 def test_a_time_in_a_later_line_does_not_tell_how_all_are_written(tmp_path):

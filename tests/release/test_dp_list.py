@@ -20,6 +20,7 @@ from incrowd.errors import BadInputError
 from incrowd.methods.dp import method as dp_method
 from incrowd.methods.dp.entries import entries_of
 from incrowd.release.files.noisy_list import FORMS, ListParameters, NoisyList, Union, list_manifest, list_page
+from incrowd.release.publication import is_release
 
 SITES = ["http://wine.example", "http://rome.example"]
 LISTS = {
@@ -242,6 +243,18 @@ def test_a_list_in_another_form(copy, items, counts, words):
     assert words in problems_of(copy)
 
 
+@pytest.mark.parametrize(
+    "pairs", [[("wine", "milk")], [("milk", "milk")], [("milk", "wine"), ("wine", "milk")]]
+)
+def test_a_pair_has_one_order(runs, tmp_path, pairs):
+    """Two orders of a pair could say what nobody published."""
+    shutil.copytree(runs["pairs", "nobody more"][0], tmp_path / "release")
+    columns = tuple(map(pa.array, zip(*pairs, strict=True)))
+    counts = pa.array([5] * len(pairs), pa.int64())
+    NoisyList(FORMS["pairs"], columns, counts).write(tmp_path / "release/pairs.parquet")
+    assert "a pair whose items are out of order or the same" in problems_of(tmp_path / "release")
+
+
 @pytest.mark.parametrize("rows", [slice(1, None), slice(0, 2), slice(0, 0)])
 def test_a_list_by_week_has_every_week_of_every_item(runs, tmp_path, rows):
     """An item without some weeks would tell in which nobody has it."""
@@ -274,6 +287,13 @@ def test_a_budget_is_charged_once_for_all_weeks(tmp_path):
     spending = spend(d=4, eps=4.0, delta=1e-6, rounds=3, counts=0.25, weeks=3)
     assert ran.json["budget"]["rho_spent"] == pytest.approx(spending.rho)
     assert len(ran.json["budget"]["releases"]) == 1
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_every_list_is_known_as_a_release(runs, tmp_path, name):
+    """What is none cannot be replaced by --force, and is not in an archive."""
+    shutil.copytree(runs[name, "nobody more"][0], copy := tmp_path / "copy")
+    assert is_release(copy)
 
 
 def test_weeks_are_for_logs(tmp_path):

@@ -309,6 +309,23 @@ def test_an_archive_has_the_files_of_a_release_and_no_links(studio, released, tm
         assert sorted(archive.namelist()) == ["copy of mine/manifest.json", "copy of mine/taxonomy.parquet"]
 
 
+def test_an_archive_has_only_files_that_the_manifest_lists(studio, released, tmp_path):
+    """Names of other releases' files are no licence: the owner's own table may have one."""
+    _, release = released
+    copy = Folder(tmp_path / "work").releases / "copy"
+    shutil.copytree(release.path, copy)
+    private = Path(studio.folder, "private", release.name, "map.parquet")
+    listed = {path.name for path in copy.iterdir()}
+    for name in {"records.csv", "tiles.csv", "items.parquet", "records.jsonl"} - listed:
+        shutil.copy(private, copy / name)
+    if "tiles.parquet" in listed:
+        (copy / "records.parquet").mkdir()
+        shutil.copy(private, copy / "records.parquet" / "part-00000.parquet")
+    found = read_release(Folder(tmp_path / "work"), "copy")
+    with zipfile.ZipFile(BytesIO(b"".join(zipped(found)))) as archive:
+        assert set(archive.namelist()) == {f"copy/{name}" for name in listed}
+
+
 def test_a_release_that_was_copied_here_can_be_opened_by_its_name(studio, released):
     project, release = released
     place = release.path.with_name('My "own" release')

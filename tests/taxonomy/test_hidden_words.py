@@ -141,6 +141,27 @@ def test_numbers_and_addresses_of_several_words_are_one(query, words):
 
 
 @pytest.mark.parametrize(
+    "marks", ['""', "''", "“”", "„“", "«»", "()", "[]", "{}", "<>", '("")', "+", "-", "=", "#", ":"]
+)
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("12 elm street", "12-elm-street"),
+        ("12 elm st", "12-elm-st"),
+        ("1200 oak drive", "1200-oak-drive"),
+        ("555 123 4567", "555-123-4567"),
+        ("5551 23 45 67", "5551-23-45-67"),
+        ("sw1a 1aa", "sw1a1aa"),
+    ],
+)
+def test_signs_around_hide_no_number_or_address(marks, text, word):
+    """Whoever looks for a phrase types quotation marks: what is inside is no less private."""
+    middle = (len(marks) + 1) // 2
+    query = f"near {marks[:middle]}{text}{marks[middle:]}"
+    assert words_of(pa.array([query]), "terms", named=True).to_pylist() == [["near", word]]
+
+
+@pytest.mark.parametrize(
     ("query", "words"),
     [
         ("555 - 123 - 4567 now", ["555-123-4567", "now"]),
@@ -171,6 +192,8 @@ def test_signs_and_blanks_between_hide_no_number_or_address(query, words):
     "text",
     [
         "x@" * 100_000,
+        ",(" * 100_000 + " 12 elm street",
+        '"' * 100_000 + " 555 123 4567",
         " @" * 100_000,
         "a@b.c" + " . c" * 50_000,
         "1" + " - " * 50_000 + "1",

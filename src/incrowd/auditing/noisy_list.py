@@ -14,7 +14,7 @@ from incrowd.auditing.result import Audit
 from incrowd.auditing.taxonomy import hidden_in
 from incrowd.errors import ClaimError
 from incrowd.release.files.manifest import Versions, read_manifest
-from incrowd.release.files.noisy_list import ListManifest, NoisyList, list_manifest, list_page
+from incrowd.release.files.noisy_list import FORMS, ListManifest, NoisyList, list_manifest, list_page
 from incrowd.release.files.parts import same_schema
 from incrowd.release.files.records import is_canonical
 
@@ -76,6 +76,10 @@ def _check_list(path: Path, manifest: ListManifest, result: Audit) -> None:
             return
         unsorted = any(first >= second for first, second in pairwise(rows))
         result.require(wrong=unsorted, problem=f"{path.name} has {form.several} out of order or twice")
+        backwards = manifest.parameters.form is FORMS["pairs"] and any(one >= other for one, other in rows)
+        result.require(
+            wrong=backwards, problem=f"{path.name} has a pair whose items are out of order or the same"
+        )
         result.require(
             wrong=any(count < least for count in counts),
             problem=f"{path.name} has a count of {least - 1:,} or less",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +36,7 @@ BESIDE = {
     ".dictionary.html": "What every column, parameter and number means.",
 }
 CHUNK = 1 << 16
+PART = re.compile(r"records\.parquet/part-[0-9]{5,}\.parquet")
 
 
 class _Claim(msgspec.Struct):
@@ -47,6 +50,7 @@ class _Manifest(msgspec.Struct):
     """What pages take for granted of a manifest."""
 
     format: str
+    files: list[str]
     method: str
     claim: _Claim
     parameters: dict[str, Any]
@@ -78,11 +82,12 @@ class Release(NamedTuple):
 
     @property
     def parts(self) -> dict[str, Path]:
-        """The files that are published, by their names in the archive: those that a release has, and no links, which could lead anywhere."""
+        """The files that are published, by their names in the archive: those that the manifest lists and a release may have, and no links, which could lead anywhere."""
         from incrowd.release.files.names import RELEASE_FILES
 
+        listed = RELEASE_FILES.intersection(self.manifest["files"])
         own = {path.relative_to(self.path): path for path in sorted(self.path.rglob("*"))}
-        found = {f"{self.name}/{name}": path for name, path in own.items() if name.parts[0] in RELEASE_FILES}
+        found = {f"{self.name}/{name}": path for name, path in own.items() if _is_listed(name, listed)}
         beside = [page_file(self.path, kind) for kind, _ in self.pages if kind != "report"]
         found |= {path.name: path for path in beside}
         return {name: path for name, path in found.items() if _is_own_file(path, self.path.parent)}
@@ -143,6 +148,13 @@ def _read(place: Path, job: Job | None) -> Release | None:
         return Release(place.name, place, msgspec.json.decode(text), written, job)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # it was changed meanwhile
         return None
+
+
+def _is_listed(name: Path, listed: AbstractSet[str]) -> bool:
+    """Tell whether a path in a release is a listed file, or a part of one that a cluster wrote as a directory."""
+    return name.parts[0] in listed and (
+        len(name.parts) == 1 or PART.fullmatch("/".join(name.parts)) is not None
+    )
 
 
 def _is_own_file(path: Path, above: Path) -> bool:

@@ -20,16 +20,20 @@ __all__ = ["join_private"]
 FEWEST_DIGITS = 7
 _YEAR = re.compile(r"1[5-9]\d\d|20\d\d")
 _SIGNED = r"[0-9][0-9().+/\]–-]*"  # noqa: RUF001
-_GROUPS = rf"(?:^|[ :#])[+(\[]*{_SIGNED}(?: (?:[-./–] )?[(\[]?{_SIGNED})+"  # noqa: RUF001
+# Signs in front of a number and behind a street: whoever looks for a phrase types quotation marks. More than three together are no marks of a phrase.
+_OPENS = r"""(?:^|[ ,:#])["'`«»‹›‘’‚“”„(\[{<+*=~|-]{0,3}"""  # noqa: RUF001
+_CLOSES = r"""(?:["'`«»‹›‘’“”)\]}>.,;:!?]|$)"""  # noqa: RUF001
+_GROUPS = rf"{_OPENS}{_SIGNED}(?: (?:[-./–] )?[(\[]?{_SIGNED})+"  # noqa: RUF001
 _AT, _DOT = r"(?:@|%40|[(\[{<]at[)\]}>])", r"(?:[.]|[(\[{<]dot[)\]}>])"
 # No character of a name of a host begins what is between it and the name before, so that a text of many signs takes no longer than others.
 _EMAIL = rf"(?:^| )(?:[^ ]+ ?{_AT} ?[^ .@%(\[{{<]+(?: ?{_DOT} ?[a-z]+)+|[^ ]+ at [^ .]+(?: dot [a-z]+)+)"
 _OTHER_DIGITS = r"[^0-9\P{Nd}]"
 _POSTAL = r"\b[a-z]{1,2}[0-9][a-z0-9]? [0-9][a-z]{2}\b|\b[a-z][0-9][a-z] [0-9][a-z][0-9]\b"
 _STREET = (
-    r"(?:^|[ ,])(?:[0-9]{1,5}[a-z]?(?: [a-z.]+){1,2} (?:street|avenue|ave|lane|boulevard|blvd)"
+    rf"{_OPENS}(?:"
+    r"[0-9]{1,5}[a-z]?(?: [a-z.]+){1,2} (?:street|avenue|ave|lane|boulevard|blvd)"
     r"|[0-9]{3,5}[a-z]?(?: [a-z.]+){1,2} (?:road|rd|drive|court|ln)"
-    r"|[0-9]{1,5}[a-z]?(?: [a-z.]+){1,2} (?:st|rd|ln|dr|ct)(?:[.,]|$))"
+    rf"|[0-9]{{1,5}}[a-z]?(?: [a-z.]+){{1,2}} (?:st|rd|ln|dr|ct){_CLOSES})"
 )
 _CHINESE_DIGIT = "[〇零幺一二三四五六七八九]"
 # Numbers, streets and dates whose characters may have been parted by blanks (--segment zh).
@@ -80,7 +84,7 @@ def _address(found: re.Match[str]) -> str:
 
 
 def _joined(found: re.Match[str]) -> str:
-    before = found[0][0] if found[0][0] in " ,:#" else ""
+    before = _before(found)
     return before + found[0][len(before) :].replace(" ", "-")
 
 
@@ -91,7 +95,12 @@ def _number(found: re.Match[str]) -> str:
     is_long = sum(lengths) >= FEWEST_DIGITS and (len(groups) > 2 or lengths == [3, 4])  # noqa: PLR2004
     if not is_long or all(map(_YEAR.fullmatch, groups)):
         return found[0]
-    return (found[0][0] if found[0][0] in " :#" else "") + "-".join(groups)
+    return _before(found).rstrip("+([") + "-".join(groups)
+
+
+def _before(found: re.Match[str]) -> str:
+    """Return what stands in front of the first digit."""
+    return re.split("[0-9]", found[0], maxsplit=1)[0]
 
 
 def _postal(found: re.Match[str]) -> str:

@@ -48,18 +48,24 @@ class JsonParser:
 
     def parse(self, block: Block) -> Iterator[Rows]:
         """Yield the rows that can be read."""
-        try:
-            rows, good = self._decoder.decode_lines(block.data), block
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            rows, good = self._decode_one_by_one(block)
-        if len(rows) != len(good):  # the decoder passes over blank lines
-            rows, good = self._decode_one_by_one(block)
+        rows, good = self._decode(block)
         columns = {role: _texts([getattr(row, role) for row in rows]) for role in self._keys}
 
         def text_of(chosen: Ints64) -> Sequence[str]:
             return good.take(chosen).texts()
 
         yield rows_from(good.lines, columns, text_of)
+
+    def _decode(self, block: Block) -> tuple[list[Any], Block]:
+        """Return the objects and their lines: all at once where that gives each line its own."""
+        if _are_objects(block):
+            try:
+                rows = self._decoder.decode_lines(block.data)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                rows = []
+            if len(rows) == len(block):
+                return rows, block
+        return self._decode_one_by_one(block)
 
     def _decode_one_by_one(self, block: Block) -> tuple[list[Any], Block]:
         rows, good = [], []
@@ -71,6 +77,17 @@ class JsonParser:
                 reason = _reason(text, error)
                 self._rejects.add(int(block.lines[record]), reason, text)
         return rows, block.take(np.array(good, dtype=np.int64))
+
+
+def _are_objects(block: Block) -> bool:
+    """Whether every line begins and ends with a brace.
+
+    The decoder of lines reads an object across line ends, with another person's object in it, and several objects in one line. No object
+    that is still open goes on with an opening brace after a closing one, so where every line has both, each has one object or more.
+    """
+    data = np.frombuffer(block.data, np.uint8)
+    starts = np.concatenate(([0], block.ends[:-1]))
+    return bool((data[starts] == ord("{")).all() and (data[block.ends - 2] == ord("}")).all())
 
 
 def _reason(text: str, error: Exception) -> str:

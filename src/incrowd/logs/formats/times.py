@@ -44,6 +44,7 @@ _ISO_KINDS = (
     pa.timestamp("us", "UTC"),
 )  # plain, with fractions, with zones
 _YEAR_ONE = -62_135_596_800
+_LARGEST_ZONE = 86_400
 _LEAST, _BEYOND = (
     (1, 1, 1, 0, 0, 0),
     (10_000, 13, 32, 24, 60, 60),
@@ -124,7 +125,8 @@ def written_times(texts: pa.StringArray) -> pa.Int64Array:
         return _mixed(texts)
     units = np.array(moments.cast(pa.int64()), dtype=np.int64)
     seconds = pa.array(units if kind.unit == "s" else units // 1_000_000)
-    return seconds if pc.min(seconds).as_py() >= _YEAR_ONE else _mixed(texts)
+    # The last hours of the year 0 are in the year 1 by a zone: they are no time, whatever times stand beside them.
+    return seconds if pc.min(seconds).as_py() >= _YEAR_ONE + _LARGEST_ZONE else _mixed(texts)
 
 
 def _cast(texts: pa.StringArray, kind: pa.TimestampType) -> pa.TimestampArray | None:

@@ -17,7 +17,7 @@ __all__ = [
 ]
 
 REQUIRED = ("manifest.json", "records.parquet", "report.html", "taxonomy.parquet")
-LIST_TABLES = ("queries.parquet", "items.parquet", "pairs.parquet", "clicks.parquet")
+LIST_TABLES = ("queries.parquet", "items.parquet", "pairs.parquet", "clicks.parquet", "weeks.parquet")
 TILE_FILES = ("manifest.json", "report.html", "taxonomy.parquet", "tiles.parquet")
 RELEASE_FILES = frozenset(
     [
