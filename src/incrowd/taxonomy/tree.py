@@ -182,7 +182,8 @@ class Taxonomy:
         In pre-order, of the nodes up to v all are on its path whose subtrees have not ended.
         """
         ended = np.bincount(self.end, what, minlength=len(self) + 1).cumsum()[:-1]
-        return (what.cumsum() - ended).astype(np.int32)
+        open_ones: Ints32 = (what.cumsum() - ended).astype(np.int32)
+        return open_ones
 
     @property
     def names(self) -> pa.Array:
