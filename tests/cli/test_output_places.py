@@ -14,7 +14,7 @@ import pytest
 from cli.helpers import AOL_HEADER, aol_line, call, command, only_line, refused, start, visible
 
 # For processes of their own: it needs few kernels and no words.
-QUICK_JOB = ("anonymize", "--method=suppress", "--items=queries")
+QUICK_JOB = ("anonymize", "--method=partition", "--items=queries")
 FULL_DISK = """
 import resource, sys
 from incrowd.cli import main
