@@ -12,6 +12,9 @@ import pytest
 
 from cli.helpers import call, only_line, start, visible
 
+# What is written, moved and removed is the same for all methods; this one needs few kernels and no words.
+QUICK_JOB = ("anonymize", "--method=suppress", "--items=queries")
+
 # Each script says on stderr when it is where the test wants it, and waits there.
 WHILE_WRITING = """
 import sys, time
@@ -91,21 +94,19 @@ def begun(scratch):
 
 def test_kill_while_writing_leaves_nothing_at_the_final_name_and_the_next_run_cleans_up(log, tmp_path, begun):
     out = tmp_path / "release[1]"  # the name is no pattern
-    process = begun(WHILE_WRITING, "anonymize", "--method=flock", log, "--out", out, "--k", 3)
+    process = begun(WHILE_WRITING, *QUICK_JOB, log, "--out", out, "--k", 3)
     drafts = visible(tmp_path) - {"log.tsv"}
     assert len(drafts) == 1
     process.kill()
     process.communicate()
     assert visible(tmp_path) == {"log.tsv"} | drafts
     assert not out.exists()
-    assert call("anonymize", "--method=flock", log, "--out", out, "--k", 3).code == 0
+    assert call(*QUICK_JOB, log, "--out", out, "--k", 3).code == 0
     assert visible(tmp_path) == {"log.tsv", out.name}
 
 
 def test_what_is_being_written_is_for_its_owner_alone(log, tmp_path, begun):
-    process = begun(
-        WHILE_WRITING, "anonymize", "--method=flock", log, "--out", tmp_path / "release", "--k", 3
-    )
+    process = begun(WHILE_WRITING, *QUICK_JOB, log, "--out", tmp_path / "release", "--k", 3)
     process.kill()
     process.communicate()
     (draft,) = visible(tmp_path) - {"log.tsv"}
@@ -116,17 +117,7 @@ def test_what_is_being_written_is_for_its_owner_alone(log, tmp_path, begun):
 def test_kill_leaves_nothing_private_that_the_next_run_would_not_remove(
     log, tmp_path, begun, scratch, call_there, *, script
 ):
-    job = (
-        "anonymize",
-        "--method=flock",
-        log,
-        "--out",
-        tmp_path / "release",
-        "--private-map",
-        tmp_path / "map",
-        "--k",
-        3,
-    )
+    job = (*QUICK_JOB, log, "--out", tmp_path / "release", "--private-map", tmp_path / "map", "--k", 3)
     process = begun(script, *job)
     process.kill()
     process.communicate()
@@ -140,14 +131,12 @@ def test_kill_leaves_nothing_private_that_the_next_run_would_not_remove(
 def test_the_temporary_files_of_a_run_that_still_goes_on_are_left_alone(
     log, tmp_path, begun, scratch, call_there
 ):
-    process = begun(
-        WHILE_READING, "anonymize", "--method=flock", log, "--out", tmp_path / "release", "--k", 3
-    )
+    process = begun(WHILE_READING, *QUICK_JOB, log, "--out", tmp_path / "release", "--k", 3)
     try:
         process.send_signal(signal.SIGSTOP)  # it would read again and again, which takes a whole core
         before = visible(scratch)
         other = tmp_path / "other"
-        assert call_there("anonymize", "--method=flock", log, "--out", other, "--k", 3).code == 0
+        assert call_there(*QUICK_JOB, log, "--out", other, "--k", 3).code == 0
         assert visible(scratch) == before != set()
     finally:
         process.kill()
@@ -156,7 +145,7 @@ def test_the_temporary_files_of_a_run_that_still_goes_on_are_left_alone(
 
 def test_kill_between_the_moves_of_map_and_release_is_undone(log, tmp_path, begun):
     out, private_map = tmp_path / "release", tmp_path / "map"
-    job = ("anonymize", "--method=flock", log, "--out", out, "--private-map", private_map)
+    job = (*QUICK_JOB, log, "--out", out, "--private-map", private_map)
     assert call(*job, "--k", 3).code == 0
     before = {path: path.stat().st_ino for path in (private_map, *out.iterdir())}
     process = begun(WHILE_MOVING, *job, "--k", 4, "--force")
@@ -173,20 +162,20 @@ def test_kill_between_the_moves_of_map_and_release_is_undone(log, tmp_path, begu
 
 def test_kill_while_replacing_keeps_the_old_release(log, release, tmp_path, begun):
     before = {path.name: path.read_bytes() for path in release.iterdir()}
-    process = begun(WHILE_WRITING, "anonymize", "--method=flock", log, "--out", release, "--k", 4, "--force")
+    process = begun(WHILE_WRITING, *QUICK_JOB, log, "--out", release, "--k", 4, "--force")
     process.kill()
     process.communicate()
     assert {path.name: path.read_bytes() for path in release.iterdir()} == before
-    assert call("anonymize", "--method=flock", log, "--out", release, "--k", 4, "--force").code == 0
+    assert call(*QUICK_JOB, log, "--out", release, "--k", 4, "--force").code == 0
     assert visible(tmp_path) == {"log.tsv", "release"}
 
 
 def test_a_draft_of_a_run_that_still_goes_on_is_left_alone(log, tmp_path, begun):
     out = tmp_path / "release"
-    process = begun(WHILE_WRITING, "anonymize", "--method=flock", log, "--out", out, "--k", 3)
+    process = begun(WHILE_WRITING, *QUICK_JOB, log, "--out", out, "--k", 3)
     try:
         (draft,) = visible(tmp_path) - {"log.tsv"}
-        assert call("anonymize", "--method=flock", log, "--out", out, "--k", 3).code == 0
+        assert call(*QUICK_JOB, log, "--out", out, "--k", 3).code == 0
         assert visible(tmp_path) == {"log.tsv", "release", draft}
     finally:
         process.kill()
@@ -196,7 +185,7 @@ def test_a_draft_of_a_run_that_still_goes_on_is_left_alone(log, tmp_path, begun)
 @pytest.mark.parametrize("script", [WHILE_WRITING, WHILE_READING], ids=["writing", "reading"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda one: one.name)
 def test_a_signal_ends_with_one_line_and_leaves_nothing(log, tmp_path, begun, scratch, *, script, number):
-    process = begun(script, "anonymize", "--method=flock", log, "--out", tmp_path / "release", "--k", 3)
+    process = begun(script, *QUICK_JOB, log, "--out", tmp_path / "release", "--k", 3)
     process.send_signal(number)
     printed, said = process.communicate(timeout=60)
     assert process.returncode == 128 + number
@@ -209,7 +198,7 @@ def test_a_signal_ends_with_one_line_and_leaves_nothing(log, tmp_path, begun, sc
 
 def test_what_nohup_started_goes_on_when_the_terminal_goes(log, tmp_path, begun):
     waits = WHILE_WRITING.replace("time.sleep(100)", "sys.stdin.readline()\n    raise SystemExit(7)")
-    job = ("anonymize", "--method=flock", log, "--out", tmp_path / "release", "--k", 3)
+    job = (*QUICK_JOB, log, "--out", tmp_path / "release", "--k", 3)
     process = begun(waits, *job, at_hangup="IGN", stdin=subprocess.PIPE)
     process.send_signal(signal.SIGHUP)
     process.communicate("go on\n", timeout=60)

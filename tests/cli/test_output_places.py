@@ -13,6 +13,8 @@ import pytest
 
 from cli.helpers import AOL_HEADER, aol_line, call, command, only_line, refused, start, visible
 
+# For processes of their own: it needs few kernels and no words.
+QUICK_JOB = ("anonymize", "--method=partition", "--items=queries")
 FULL_DISK = """
 import resource, sys
 from incrowd.cli import main
@@ -310,9 +312,7 @@ def test_without_space_for_the_rejected_lines_nothing_is_published(with_rejects,
 
 
 def test_without_space_for_the_release_the_rejected_lines_go_too(with_rejects, tmp_path):
-    process = start(
-        FULL_DISK, "anonymize", "--method=flock", with_rejects, "--out", tmp_path / "release", "--k", 3
-    )
+    process = start(FULL_DISK, *QUICK_JOB, with_rejects, "--out", tmp_path / "release", "--k", 3)
     _, said = process.communicate(timeout=120)
     assert process.returncode == 2
     assert "nothing was left there" in only_line(said)
@@ -321,7 +321,7 @@ def test_without_space_for_the_release_the_rejected_lines_go_too(with_rejects, t
 
 def test_a_file_that_may_not_grow_leaves_nothing(log, tmp_path):
     out = tmp_path / "release"
-    process = start(FULL_DISK, "anonymize", "--method=flock", log, "--out", out, "--k", 3)
+    process = start(FULL_DISK, *QUICK_JOB, log, "--out", out, "--k", 3)
     printed, said = process.communicate(timeout=120)
     assert process.returncode == 2
     assert printed == ""
@@ -341,9 +341,7 @@ def careless(*given):
 model.records_of = careless
 main()
 """
-    process = start(
-        script, "anonymize", "--method=flock", log, "--out", tmp_path / "release", "--k", 3, "--json"
-    )
+    process = start(script, *QUICK_JOB, log, "--out", tmp_path / "release", "--k", 3, "--json")
     printed, said = process.communicate(timeout=120)
     assert process.returncode == 1
     line = only_line(said)
@@ -379,7 +377,5 @@ def test_a_name_in_an_error_does_not_steer_the_terminal(log, tmp_path):
 
 def test_a_tmpdir_that_is_not_there_is_named(log, tmp_path):
     environment = {**os.environ, "TMPDIR": str(tmp_path / "missing")}
-    ran = command(
-        "anonymize", "--method=flock", log, "--out", tmp_path / "release", "--k", 3, env=environment
-    )
+    ran = command(*QUICK_JOB, log, "--out", tmp_path / "release", "--k", 3, env=environment)
     assert "TMPDIR is" in refused(ran, tmp_path / "release")

@@ -139,15 +139,15 @@ def test_small_shards_give_the_same_records(  # noqa: PLR0917 - fixtures
 
 @pytest.mark.slow
 def test_the_nouns_of_a_log(spark, tmp_path, monkeypatch, watched):
-    """4,000 made-up people in shards of 1,000."""
-    set_sizes(monkeypatch, BLOCK=500, LEAST_GROUPS=50, NEIGHBOURHOOD=500, ROUNDS=1)
-    write_log(tmp_path / "log.tsv", users=4_000, seed=2, people="all")
+    """1,600 made-up people in shards of 400."""
+    set_sizes(monkeypatch, BLOCK=200, LEAST_GROUPS=20, NEIGHBOURHOOD=200, ROUNDS=1)
+    write_log(tmp_path / "log.tsv", users=1_600, seed=2, people="all")
     transactions = ic.read_log(tmp_path / "log.tsv").transactions()
     data = attach(transactions, ic.wordnet(transactions))
     rows = frame(spark, data).repartition(5)
-    found = on_cluster(rows, data, tmp_path / "work", k=5, specificity=0.8, shard=1_000)
+    found = on_cluster(rows, data, tmp_path / "work", k=5, specificity=0.8, shard=400)
     assert found == locally(data, k=5, specificity=0.8)
-    assert all(len(parts) >= 4 and max(parts) <= 1_000 for parts in watched.parts)
+    assert all(len(parts) >= 4 and max(parts) <= 400 for parts in watched.parts)
 
 
 @pytest.mark.parametrize("others", [0, 1, 4])

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from incrowd.auditing.result import Audit
 from incrowd.auditing.taxonomy import PublishedTree
@@ -56,15 +57,31 @@ class Written(NamedTuple):
 
 
 class Finder:
-    """Finds the node of a published label in the originals' taxonomy."""
+    """Finds the node of a published label in the originals' taxonomy.
 
-    def __init__(self, tree: Taxonomy, renamed: Mapping[str, str], texts: Texts) -> None:
+    Parameters
+    ----------
+    tree, renamed
+        The taxonomy, and what a published label is called in it.
+    texts
+        What need not be nodes.
+    labels
+        All that is looked for, but for the alternatives in bags: so few of the tree's labels are put in order.
+    """
+
+    def __init__(
+        self, tree: Taxonomy, renamed: Mapping[str, str], texts: Texts, labels: Iterable[Label]
+    ) -> None:
         # Beside queries, a leaf is a word only if its label is a query; else it is the name of a concept.
         words = words_beside_queries(tree) if texts == "queries" else tree.is_leaf
+        wanted = {text for text, _ in labels}
+        wanted |= {name for text in wanted for name, _ in alternatives(text)} | {*renamed.values()}
+        said = pc.is_in(tree.labels, value_set=pa.array(wanted, pa.string()))
+        is_said = said.to_numpy(zero_copy_only=False)
         self.tree, self.renamed = tree, renamed
-        self.leaf_of = _first_of_each_label(tree, words)
-        self.class_of = _first_of_each_label(tree, ~tree.is_leaf)
-        self.name_of = _first_of_each_label(tree, tree.is_leaf & ~words)
+        self.leaf_of = _first_of_each_label(tree, is_said & words)
+        self.class_of = _first_of_each_label(tree, is_said & ~tree.is_leaf)
+        self.name_of = _first_of_each_label(tree, is_said & tree.is_leaf & ~words)
 
     def __call__(self, label: Label) -> int | None:
         """Return the node of a label; None if there is none."""

@@ -135,7 +135,9 @@ def check_originals(
     """
     if not originals.check_people(written, result):
         return None
-    find = Finder(originals.taxonomy, originals.renamed, written.texts)
+    labels = {*written.labels, *written.tree.parent}
+    labels |= {(parent, False) for parent in written.tree.parent.values() if parent is not None}
+    find = Finder(originals.taxonomy, originals.renamed, written.texts, labels)
     node_of = nodes_of_labels(find, written)
     if node_of is None:
         result.add_problem("a published label is not in the originals' taxonomy")

@@ -188,10 +188,11 @@ def _classes_in(directory: Path, attached: Attached, owned: Owned) -> Classes:
     """Return published records, and whose they are."""
     manifest: Manifest = read_manifest(directory)
     texts = read_settings(manifest.method, manifest.parameters).texts
-    find = Finder(attached.taxonomy, owned.renamed, texts)
     runs = list(runs_in(part_files(directory / "records.parquet")))
     above = _parents(directory / "taxonomy.parquet") if texts == "queries" else {}
     labels = {label for (own, _), _ in runs for label in own}
+    classes = {(parent, False) for parent in above.values()}
+    find = Finder(attached.taxonomy, owned.renamed, texts, labels | classes)
     node_of = {label: _nodes_of(label, find, above) for label in labels}
     if texts == "none" and not all(node_of.values()):
         raise BadInputError(FOREIGN)

@@ -7,7 +7,8 @@ square roots, which every machine rounds alike, and end in whole pixels.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 __all__ = ["Box", "Drawing", "Line", "draw"]
@@ -113,7 +114,7 @@ def _placed(
 ) -> tuple[dict[int, Point], float, float]:
     """Return places of the boxes of a group, from 0 on, and its width and height."""
     number = {box: place for place, box in enumerate(group)}
-    inner = [(number[a], number[b]) for a, b, *_ in edges if a in number]
+    inner = tuple((number[a], number[b]) for a, b, *_ in edges if a in number)
     points = _spread(_relaxed(len(group), inner), [widths[box] for box in group])
     left = min(x - widths[box] / 2 for (x, _), box in zip(points, group, strict=True))
     right = max(x + widths[box] / 2 for (x, _), box in zip(points, group, strict=True))
@@ -122,21 +123,30 @@ def _placed(
     return moved, right - left, high - low + HEIGHT
 
 
-def _relaxed(boxes: int, edges: Sequence[tuple[int, int]]) -> list[Point]:
+@lru_cache(
+    maxsize=256
+)  # a page is made twice, when it is written and when it is audited; most groups are small and alike
+def _relaxed(boxes: int, edges: tuple[tuple[int, int], ...]) -> tuple[Point, ...]:
     """Let boxes repel each other and lines pull them together (Fruchterman & Reingold, 1991)."""
-    points = _spiral(boxes)
+    xs, ys = (list(places) for places in zip(*_spiral(boxes), strict=True))
+    apart = [(a, b) for a in range(boxes) for b in range(a)]
     for step in range(STEPS):
-        forces = [(0.0, 0.0)] * boxes
-        for a in range(boxes):
-            for b in range(a):
-                _push(forces, points, a, b, lambda length: REACH * REACH / (length * length))
-        for a, b in edges:
-            _push(forces, points, a, b, lambda length: -length / REACH)
+        across, along = [0.0] * boxes, [0.0] * boxes
+        for pairs, pulled in ((apart, False), (edges, True)):
+            for a, b in pairs:
+                dx, dy = xs[a] - xs[b], ys[a] - ys[b]
+                length = _length(dx, dy)
+                by = -length / REACH if pulled else REACH * REACH / (length * length)
+                across[a] += by * dx
+                along[a] += by * dy
+                across[b] -= by * dx
+                along[b] -= by * dy
         limit = REACH * (STEPS - step) / STEPS
-        for box, ((x, y), (dx, dy)) in enumerate(zip(points, forces, strict=True)):
+        for box, (dx, dy) in enumerate(zip(across, along, strict=True)):
             slower = min(1.0, limit / _length(dx, dy))
-            points[box] = (x + slower * dx, y + slower * dy)
-    return [(x * WIDER, y) for x, y in points]
+            xs[box] += slower * dx
+            ys[box] += slower * dy
+    return tuple((x * WIDER, y) for x, y in zip(xs, ys, strict=True))
 
 
 def _spiral(boxes: int) -> list[Point]:
@@ -148,16 +158,6 @@ def _spiral(boxes: int) -> list[Point]:
         points.append((radius * x, radius * y))
         x, y = COSINE * x - SINE * y, SINE * x + COSINE * y
     return points
-
-
-def _push(
-    forces: list[Point], points: Sequence[Point], a: int, b: int, strength: Callable[[float], float]
-) -> None:
-    """Push two boxes from each other, or towards each other, by a strength that depends on how far they are apart."""
-    dx, dy = points[a][0] - points[b][0], points[a][1] - points[b][1]
-    by = strength(_length(dx, dy))
-    forces[a] = (forces[a][0] + by * dx, forces[a][1] + by * dy)
-    forces[b] = (forces[b][0] - by * dx, forces[b][1] - by * dy)
 
 
 def _length(dx: float, dy: float) -> float:

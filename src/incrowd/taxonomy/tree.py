@@ -165,28 +165,25 @@ class Taxonomy:
     @cached_property
     def level(self) -> Ints32:
         """Level of each node; the root's is 1."""
-        level = np.ones(len(self), dtype=np.int32)
-        nodes = np.arange(1, len(self), dtype=np.int32)
-        above = self.parent[nodes]
-        while len(nodes):
-            level[nodes] += 1
-            deeper = self.parent[above] >= 0
-            nodes, above = nodes[deeper], self.parent[above[deeper]]
-        return level
+        return self._from_root(np.ones(len(self), dtype=np.int64))
 
     @cached_property
     def root_distance(self) -> Ints32:
         """Length of the path from the root to each node: d(u, v) = root_distance[u] + root_distance[v] - 2 root_distance[lca]."""
         if self.edge is None:
             return self.level - 1
-        root_distance = np.zeros(len(self), dtype=np.int32)
-        nodes = np.arange(1, len(self), dtype=np.int32)
-        on_the_way = nodes
-        while len(nodes):
-            root_distance[nodes] += self.edge[on_the_way]
-            above = self.parent[on_the_way]
-            nodes, on_the_way = nodes[above > 0], above[above > 0]
-        return root_distance
+        edge = self.edge.astype(np.int64)
+        edge[0] = 0
+        return self._from_root(edge)
+
+    def _from_root(self, what: Ints64) -> Ints32:
+        """Return the sum of something over the nodes from the root to each node.
+
+        In pre-order, of the nodes up to v all are on its path whose subtrees have not ended.
+        """
+        ended = np.bincount(self.end, what, minlength=len(self) + 1).cumsum()[:-1]
+        open_ones: Ints32 = (what.cumsum() - ended).astype(np.int32)
+        return open_ones
 
     @property
     def names(self) -> pa.Array:
@@ -200,12 +197,12 @@ class Taxonomy:
 
         Below a leaf's own depth the leaf is repeated.
         """
-        ways = np.repeat(self.leaf_nodes[None, :], self.height, axis=0)
-        leaves, nodes = np.arange(self.leaf_count), self.leaf_nodes
-        while len(leaves):
-            ways[self.level[nodes] - 1, leaves] = nodes
-            above = self.parent[nodes]
-            leaves, nodes = leaves[above >= 0], above[above >= 0]
+        ways = np.empty((self.height, self.leaf_count), dtype=np.int32)
+        leaves = self.last_leaf - self.first_leaf
+        for depth, way in enumerate(ways):
+            # In pre-order, these nodes' leaves follow each other.
+            nodes = np.flatnonzero((self.level == depth + 1) | (self.is_leaf & (self.level <= depth)))
+            way[:] = np.repeat(nodes, leaves[nodes])
         return ways
 
     @property

@@ -112,13 +112,13 @@ def test_clicks_of_all_people_stand_for_what_a_query_returns():
 
 
 def test_an_address_that_everybody_clicked_takes_no_quadratic_time():
-    many = 40_000
+    many = 20_000
     rows = [[(0, f"q{i}", ["http://hot.org", f"http://{i % 100}.org"][: 1 + i % 2]) for i in range(many)]]
     events = log_of(rows)
     began = time.process_time()
     found = poblete(events, k_documents=1, kp=1)
-    # All pairs would be 800 million; this takes about a second of the processor's time.
-    assert time.process_time() - began < 30
+    # All pairs would be 200 million; this takes about a second of the processor's time.
+    assert time.process_time() - began < 15
     assert found.stays.sum() == 1
 
 
