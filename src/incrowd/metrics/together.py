@@ -11,7 +11,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from incrowd.core.types import Floats, Ints32, Ints64
+from incrowd.core.types import Bools, Floats, Ints32, Ints64
 from incrowd.kernels.jit import helper, kernel
 from incrowd.metrics.published import ExactSets, PublishedSets
 from incrowd.taxonomy.tree import Taxonomy
@@ -148,21 +148,30 @@ class FromRecords:
         times = np.repeat(sets.times, np.diff(sets.start))
         most: Floats = np.zeros(len(tree))
         most += np.bincount(sets.nodes, weights=self._chance * beside * times, minlength=len(tree))
-        _add_from_above(most, np.arange(len(tree)), tree)
+        _add_from_above(most, tree.level, tree.parent)
         return most[tree.leaf_nodes]
 
     def together(self, items: Ints64) -> Floats:
-        """Return n'(a,b) for each two of some leaves: counted label by label, and summed from the root downwards."""
+        """Return n'(a,b) for each two of some leaves: counted label by label, and summed from the root downwards.
+
+        Leaves with the same published labels above them have the same chances, so there is one row for all of them.
+        """
         sets, tree = self.published, self.tree
-        leaves = tree.leaf_nodes[items]
-        nodes = _with_all_above(leaves, tree.parent)
+        is_published = np.zeros(len(tree), dtype=np.bool_)
+        is_published[sets.nodes] = True
+        is_published[0] = True  # where the way up ends
+        own = _nearest(tree.leaf_nodes[items], is_published, tree.parent)
+        rows = np.unique(own)
+        nodes = _with_all_above(rows, is_published, tree.parent)
         place = _places(nodes, len(tree))
+        above = place[_nearest(tree.parent[nodes], is_published, tree.parent)]
         matrix = _count_chances(sets.start, place[sets.nodes], self._chance, sets.bag, sets.times, len(nodes))
         matrix += matrix.T
         for _ in range(2):  # rows, then columns
-            _add_from_above(matrix, nodes, tree)
-            matrix = np.ascontiguousarray(matrix[place[leaves]].T)
-        return matrix
+            _add_from_above(matrix, tree.level[nodes], above)
+            matrix = np.ascontiguousarray(matrix[place[rows]].T)
+        which = np.searchsorted(rows, own)
+        return matrix if np.array_equal(rows, own) else matrix[np.ix_(which, which)]
 
 
 def estimated_units(published: PublishedSets, tree: Taxonomy) -> Floats:
@@ -170,26 +179,32 @@ def estimated_units(published: PublishedSets, tree: Taxonomy) -> Floats:
     weights = published.part * np.repeat(published.times, np.diff(published.start))
     units = np.bincount(published.nodes, weights=weights, minlength=len(tree))
     each: Floats = units / (tree.last_leaf - tree.first_leaf)
-    _add_from_above(each, np.arange(len(tree)), tree)
+    _add_from_above(each, tree.level, tree.parent)
     return each[tree.leaf_nodes]
 
 
-def _add_from_above(each: Floats, nodes: Ints64, tree: Taxonomy) -> None:
-    """Add to the row of each of some nodes the rows of all nodes above it, level by level.
+def _add_from_above(each: Floats, level: Ints32, above: Ints32) -> None:
+    """Add to each row the rows of all nodes above its own, level by level; `above` is the row of the next one above.
 
     Sums along the leaves would leave traces of nodes that are not above a leaf.
     """
-    place = _places(nodes, len(tree))
-    level = tree.level[nodes]
     order = np.argsort(level, kind="stable")
     for rows in np.split(order, np.cumsum(np.bincount(level))[:-1])[2:]:
-        each[rows] += each[place[tree.parent[nodes[rows]]]]
+        each[rows] += each[above[rows]]
 
 
-def _with_all_above(nodes: Ints32, parent: Ints32) -> Ints64:
-    """Return nodes and all that are above them, ascending."""
+def _nearest(nodes: Ints32, wanted: Bools, parent: Ints32) -> Ints32:
+    """Return each node that is wanted, or else the nearest one above it that is; the root must be, and -1 stays."""
+    found = nodes.copy()
+    while len(others := np.flatnonzero((found >= 0) & ~wanted[found])):
+        found[others] = parent[found[others]]
+    return found
+
+
+def _with_all_above(nodes: Ints32, wanted: Bools, parent: Ints32) -> Ints64:
+    """Return nodes and those above them that are wanted, ascending."""
     found = [nodes]
-    while len(nodes := np.unique(parent[nodes[parent[nodes] >= 0]])):
+    while len(nodes := np.unique(_nearest(parent[nodes[nodes > 0]], wanted, parent))):
         found.append(nodes)
     return np.unique(np.concatenate(found)).astype(np.int64)
 
