@@ -318,6 +318,16 @@ def test_a_seed_or_another_parameter_in_the_manifest(copy):
         assert "internal" not in ran.err
 
 
+@pytest.mark.parametrize("name", ["cap", "longest", "aged"])
+def test_a_limit_that_no_number_reaches(copy, name):
+    said = said_of(copy)
+    said["parameters"][name] = 10**30
+    say(copy, said)
+    ran = call("audit", copy, "--json")
+    assert (ran.code, "internal" in ran.err) == (1, False)
+    assert f"parameters are not those of method mosaic ('{name}')" in ran.out + ran.err
+
+
 def test_other_versions(copy):
     said = said_of(copy)
     said["versions"]["incrowd"] = "0.0.1"

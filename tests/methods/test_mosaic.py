@@ -510,7 +510,17 @@ def test_a_tile_is_rounded_alike_in_another_release_of_the_same_seed():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"confidence": 0}, {"confidence": 1.1}, {"cap": 0}, {"longest": 1}, {"coarsest": 2}, {"aged": 0}],
+    [
+        {"confidence": 0},
+        {"confidence": 1.1},
+        {"cap": 0},
+        {"longest": 1},
+        {"coarsest": 2},
+        {"aged": 0},
+        {"cap": 2**31},
+        {"longest": 2**70},
+        {"aged": 2**70},
+    ],
 )
 def test_parameters_out_of_range_are_refused(wrong):
     data = dataset([["a"]] * 30, [str(i) for i in range(30)])

@@ -21,6 +21,7 @@ from incrowd.errors import ClaimError
 __all__ = [
     "FOLLOWING",
     "KINDS",
+    "MOST_TIMES",
     "UNIT",
     "Common",
     "Dp",
@@ -41,6 +42,8 @@ __all__ = [
 
 Texts = Literal["none", "queries", "bags"]
 Count = Annotated[int, msgspec.Meta(ge=1)]
+MOST_TIMES = 2**31 - 1
+"""The largest limit that a method counts up to: as much as none."""
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Day = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")]
 UNIT = r"^(record|user|query|day|week|session:[0-9]{1,12}|mini-session:[0-9]{1,9}/[0-9]{1,12})\Z"
@@ -149,13 +152,13 @@ class Mosaic(Parameters, frozen=True, forbid_unknown_fields=True, omit_defaults=
     """Of `mosaic`."""
 
     confidence: Annotated[float, msgspec.Meta(gt=0, le=1)]
-    cap: Count
+    cap: Annotated[int, msgspec.Meta(ge=1, le=MOST_TIMES)]
     counts: Literal["exact", "rounded"]
-    longest: Annotated[int, msgspec.Meta(ge=2)] | None
+    longest: Annotated[int, msgspec.Meta(ge=2, le=MOST_TIMES)] | None
     coarsest: Share
     generalize: bool
     effort: Literal["fast", "best"] | None
-    aged: Count
+    aged: Annotated[int, msgspec.Meta(ge=1, le=MOST_TIMES)]
     thresholds: Annotated[str, msgspec.Meta(pattern=_THRESHOLDS)] = ""
     weights: Annotated[str, msgspec.Meta(pattern=_WEIGHTS)] = ""
 

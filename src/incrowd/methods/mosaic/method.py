@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from incrowd.core.promises import MOST_TIMES
 from incrowd.core.ragged import count_distinct, filtered_starts, list_ids, starts_of, take_lists
 from incrowd.core.rounding import keyed_share, rounded_from
 from incrowd.core.thresholds import parse_thresholds, parse_weights, spell_thresholds, spell_weights
@@ -155,11 +156,11 @@ def check_mosaic(
         raise BadInputError(f"confidence must be greater than 0 and at most 1 (got {confidence:g})")
     if not 0 <= coarsest <= 1:
         raise BadInputError(f"coarsest must be between 0 and 1 (got {coarsest:g})")
-    check_least("cap", cap, 1)
-    if longest is not None:
-        check_least("longest", longest, 2)
-    if aged is not None:
-        check_least("aged", aged, 1)
+    for name, value, least in (("cap", cap, 1), ("longest", longest, 2), ("aged", aged, 1)):
+        if value is not None:
+            check_least(name, value, least)
+            if value > MOST_TIMES:
+                raise BadInputError(f"{name} must be at most {MOST_TIMES} (got {value})")
 
 
 def check_needs(kinds: Sequence[str], k: int, *, thresholds: str, weights: str, **_: object) -> None:
