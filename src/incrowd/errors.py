@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 __all__ = [
+    "MOST_COUNT",
     "BadInputError",
     "ClaimError",
     "IncrowdError",
     "check_choice",
+    "check_count",
     "check_least",
     "nearest",
     "option",
@@ -28,6 +30,8 @@ __all__ = [
     "place_of",
 ]
 
+MOST_COUNT = 2**31 - 1
+"""The largest limit that a method counts up to: as much as none."""
 _PYTHON_NAMES = {
     "write": "text_forms",
     "with": "with_columns",
@@ -65,6 +69,13 @@ def check_least(name: str, value: float | Fraction, least: int = 1) -> None:
     """Refuse a number that is too small."""
     if value < least:
         raise BadInputError(f"{name} must be at least {least} (got {value})")
+
+
+def check_count(name: str, value: int, least: int = 1) -> None:
+    """Refuse a whole number that is too small, or larger than what methods count up to."""
+    check_least(name, value, least)
+    if value > MOST_COUNT:
+        raise BadInputError(f"{name} must be at most {MOST_COUNT} (got {value})")
 
 
 def place_of(error: Exception) -> str:

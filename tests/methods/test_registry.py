@@ -109,3 +109,19 @@ def test_bad_parameters(given, says):
     with pytest.raises(BadInputError) as caught:
         method_named("partition").read_parameters(given)
     assert str(caught.value) == says
+
+
+WHOLE_NUMBERS = [
+    (method.name, one.partition("=")[0])
+    for method in METHODS.values()
+    for one in method.describe()["parameters"]
+    if one.partition("=")[2].startswith("int")
+]
+
+
+@pytest.mark.parametrize(("method", "parameter"), WHOLE_NUMBERS)
+def test_a_whole_number_larger_than_methods_count_is_refused_by_its_name(method, parameter):
+    others = {"of": "weeks", "since": "2006-03-06", "weeks": "4"} if parameter == "weeks" else {}
+    with pytest.raises(BadInputError, match=rf"^{parameter} must be ") as refused:
+        method_named(method).read_parameters({**others, parameter: str(10**30)})
+    assert "\n" not in str(refused.value)

@@ -16,12 +16,11 @@ import msgspec
 from incrowd.core.claims import MOST_DELTA, MOST_EPS, Claim, Distinct, Kind
 from incrowd.core.kinds import KINDS as ITEM_KINDS
 from incrowd.core.kinds import MAIN
-from incrowd.errors import ClaimError
+from incrowd.errors import MOST_COUNT, ClaimError
 
 __all__ = [
     "FOLLOWING",
     "KINDS",
-    "MOST_TIMES",
     "UNIT",
     "Common",
     "Dp",
@@ -41,9 +40,7 @@ __all__ = [
 ]
 
 Texts = Literal["none", "queries", "bags"]
-Count = Annotated[int, msgspec.Meta(ge=1)]
-MOST_TIMES = 2**31 - 1
-"""The largest limit that a method counts up to: as much as none."""
+Count = Annotated[int, msgspec.Meta(ge=1, le=MOST_COUNT)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Day = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")]
 UNIT = r"^(record|user|query|day|week|session:[0-9]{1,12}|mini-session:[0-9]{1,9}/[0-9]{1,12})\Z"
@@ -152,13 +149,13 @@ class Mosaic(Parameters, frozen=True, forbid_unknown_fields=True, omit_defaults=
     """Of `mosaic`."""
 
     confidence: Annotated[float, msgspec.Meta(gt=0, le=1)]
-    cap: Annotated[int, msgspec.Meta(ge=1, le=MOST_TIMES)]
+    cap: Count
     counts: Literal["exact", "rounded"]
-    longest: Annotated[int, msgspec.Meta(ge=2, le=MOST_TIMES)] | None
+    longest: Annotated[int, msgspec.Meta(ge=2, le=MOST_COUNT)] | None
     coarsest: Share
     generalize: bool
     effort: Literal["fast", "best"] | None
-    aged: Annotated[int, msgspec.Meta(ge=1, le=MOST_TIMES)]
+    aged: Count
     thresholds: Annotated[str, msgspec.Meta(pattern=_THRESHOLDS)] = ""
     weights: Annotated[str, msgspec.Meta(pattern=_WEIGHTS)] = ""
 

@@ -25,6 +25,7 @@ from incrowd.methods.baselines.microaggregation import (
     plain,
     poblete,
 )
+from incrowd.methods.baselines.poblete import check_poblete
 from incrowd.methods.baselines.suppress import suppress
 from incrowd.methods.clump.method import check_clump, clump
 from incrowd.methods.dp.method import check_dp, check_dp_data, dp, dp_reads
@@ -282,6 +283,7 @@ _ALL = (
         poblete,
         "Shows what removing queries by their clicks leaves behind.",
         "comparison",
+        check=check_poblete,
         goal="queries",
         needs_events=True,
     ),

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from incrowd.core.events import QueryEvents
 from incrowd.core.types import Bools, Ints32, Ints64
-from incrowd.errors import check_least
+from incrowd.errors import check_count
 from incrowd.methods.baselines import Bags, bags_of, hosts_of
 
 __all__ = ["Survivors", "check_poblete", "poblete"]
@@ -58,10 +58,10 @@ def poblete(events: QueryEvents, *, k_documents: int, kp: int) -> Survivors:
     return Survivors(stays, int(few.sum()), int(named.sum()), int(narrow.sum()), len(links))
 
 
-def check_poblete(*, k_documents: int, kp: int, **_: object) -> None:
+def check_poblete(*, kp: int, k_documents: int = 1, **_: object) -> None:
     """Refuse parameters out of range."""
-    check_least("k_documents", k_documents)
-    check_least("kp", kp)
+    check_count("k_documents", k_documents)
+    check_count("kp", kp)
 
 
 def _clicked(events: QueryEvents) -> Bags:

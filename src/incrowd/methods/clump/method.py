@@ -13,7 +13,7 @@ from incrowd.core.classes import WITHHELD, Classes, filled_rows
 from incrowd.core.ragged import starts_of
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints64
-from incrowd.errors import check_least
+from incrowd.errors import check_count
 from incrowd.kernels.arrays import leaf_rows, lm_drops, tree_arrays
 from incrowd.kernels.lcg import ancestor_rows, common_generalization
 from incrowd.methods.clump.kernel import clump_rows
@@ -71,7 +71,7 @@ def clump(
 
 def check_clump(*, r: int, **_: object) -> None:
     """Refuse parameters out of range."""
-    check_least("r", r)
+    check_count("r", r)
 
 
 def _ordered(transactions: Transactions, filled: Ints64, order: str, seed: int) -> Ints64:

@@ -15,7 +15,7 @@ from incrowd.core.events import QueryEvents
 from incrowd.core.ragged import distinct, list_ids
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints32, Ints64, Progress
-from incrowd.errors import BadInputError, check_least, option
+from incrowd.errors import BadInputError, check_count, option
 from incrowd.kernels.likeness import distances, taken
 from incrowd.methods.microaggregation.mdav import BLOCK_SIZE, Clusters, mdav_in_blocks
 from incrowd.methods.microaggregation.representatives import Representatives, like_order, representatives
@@ -89,7 +89,7 @@ def microaggregation(
 
 def check_microaggregation(*, block_size: int, **_: object) -> None:
     """Refuse parameters out of range."""
-    check_least("block_size", block_size)
+    check_count("block_size", block_size)
 
 
 def needs_queries(transactions: Transactions, method: str) -> QueryEvents:

@@ -18,14 +18,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from incrowd.core.promises import MOST_TIMES
 from incrowd.core.ragged import count_distinct, filtered_starts, list_ids, starts_of, take_lists
 from incrowd.core.rounding import keyed_share, rounded_from
 from incrowd.core.thresholds import parse_thresholds, parse_weights, spell_thresholds, spell_weights
 from incrowd.core.tiles import Tiles
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Bools, Ints32, Ints64, Progress
-from incrowd.errors import BadInputError, check_least, option
+from incrowd.errors import BadInputError, check_count, option
 from incrowd.methods.mosaic.contents import (
     by_row,
     content_words,
@@ -158,9 +157,7 @@ def check_mosaic(
         raise BadInputError(f"coarsest must be between 0 and 1 (got {coarsest:g})")
     for name, value, least in (("cap", cap, 1), ("longest", longest, 2), ("aged", aged, 1)):
         if value is not None:
-            check_least(name, value, least)
-            if value > MOST_TIMES:
-                raise BadInputError(f"{name} must be at most {MOST_TIMES} (got {value})")
+            check_count(name, value, least)
 
 
 def check_needs(kinds: Sequence[str], k: int, *, thresholds: str, weights: str, **_: object) -> None:
