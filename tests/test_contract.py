@@ -342,7 +342,8 @@ def test_the_release_says_something(made, method, variant):
     """A method that publishes the root for everybody keeps every promise but its purpose."""
     release = made(method, variant)
     published = {item for items, _ in release.records() for item in items}
-    if variant.get("of") in {"pairs", "clicks"}:  # few have the same two, and noise decides on 2 to 17 of them
+    # Few have the same two, and noise decides which 2 to 17 of them are published.
+    if variant.get("of") in {"pairs", "clicks"}:
         assert len(published) > 1
         return
     if METHODS[method].promise == "k^m-anonymity":  # one cut for all: a rare item takes its whole family up
