@@ -115,8 +115,8 @@ WHOLE_NUMBERS = [
     (method.name, one.partition("=")[0])
     for method in METHODS.values()
     for one in method.describe()["parameters"]
-    if one.partition("=")[2].startswith("int")
-]
+    if one.partition("=")[2].startswith("int") and (method.name, one[:2]) != ("apriori", "m=")
+]  # an m beyond the longest row means all of it
 
 
 @pytest.mark.parametrize(("method", "parameter"), WHOLE_NUMBERS)

@@ -143,7 +143,7 @@ def test_a_whole_job_on_wordnet_publishes_words_under_telling_parents(method, tm
     assert len(telling) >= 25
     assert len(telling) / len(words) > 0.75
     assert not [word for word in words if word.isascii()]  # no translation
-    said = json.dumps(rows, ensure_ascii=False) + "".join(words)
+    said = "\n".join([json.dumps(rows, ensure_ascii=False), *words])
     assert not [secret for secret in ("周杰伦", "张伟明", "13800138000") if secret in said]
     found = call("audit", out, "--original", SAMPLE / "queries.tsv", "--private-map", notes, "--json")
     assert (found.code, found.json["problems"]) == (0, [])

@@ -142,7 +142,7 @@ class Poblete(Parameters, frozen=True, forbid_unknown_fields=True):
 class Apriori(Parameters, frozen=True, forbid_unknown_fields=True):
     """Of `apriori`."""
 
-    m: Count
+    m: Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Mosaic(Parameters, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -8,7 +8,7 @@ from incrowd.core.classes import WITHHELD, Classes, filled_rows
 from incrowd.core.ragged import starts_of
 from incrowd.core.transactions import Transactions
 from incrowd.core.types import Ints64
-from incrowd.errors import check_count
+from incrowd.errors import check_least
 from incrowd.kernels.arrays import compact, leaf_rows, tree_arrays
 from incrowd.methods.apriori.kernel import Cover, cover, lift_rare
 from incrowd.taxonomy.tree import Taxonomy
@@ -69,7 +69,7 @@ def apriori(
 
 def check_apriori(*, m: int, **_: object) -> None:
     """Refuse parameters out of range."""
-    check_count("m", m)
+    check_least("m", m)
 
 
 def _classes(data: Cover, filled: Ints64, place: Ints64) -> Classes:
