@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 __all__ = [
-    "MOST_COUNT",
+    "LARGEST_NUMBER",
     "BadInputError",
     "ClaimError",
     "IncrowdError",
@@ -30,7 +30,7 @@ __all__ = [
     "place_of",
 ]
 
-MOST_COUNT = 2**31 - 1
+LARGEST_NUMBER = 2**31 - 1
 """The largest limit that a method counts up to: as much as none."""
 _PYTHON_NAMES = {
     "write": "text_forms",
@@ -74,8 +74,8 @@ def check_least(name: str, value: float | Fraction, least: int = 1) -> None:
 def check_count(name: str, value: int, least: int = 1) -> None:
     """Refuse a whole number that is too small, or larger than what methods count up to."""
     check_least(name, value, least)
-    if value > MOST_COUNT:
-        raise BadInputError(f"{name} must be at most {MOST_COUNT} (got {value})")
+    if value > LARGEST_NUMBER:
+        raise BadInputError(f"{name} must be at most {LARGEST_NUMBER} (got {value})")
 
 
 def place_of(error: Exception) -> str:

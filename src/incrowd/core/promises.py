@@ -16,7 +16,7 @@ import msgspec
 from incrowd.core.claims import MOST_DELTA, MOST_EPS, Claim, Distinct, Kind
 from incrowd.core.kinds import KINDS as ITEM_KINDS
 from incrowd.core.kinds import MAIN
-from incrowd.errors import MOST_COUNT, ClaimError
+from incrowd.errors import LARGEST_NUMBER, ClaimError
 
 __all__ = [
     "FOLLOWING",
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 Texts = Literal["none", "queries", "bags"]
-Count = Annotated[int, msgspec.Meta(ge=1, le=MOST_COUNT)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_NUMBER)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Day = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")]
 UNIT = r"^(record|user|query|day|week|session:[0-9]{1,12}|mini-session:[0-9]{1,9}/[0-9]{1,12})\Z"
@@ -151,7 +151,7 @@ class Mosaic(Parameters, frozen=True, forbid_unknown_fields=True, omit_defaults=
     confidence: Annotated[float, msgspec.Meta(gt=0, le=1)]
     cap: Count
     counts: Literal["exact", "rounded"]
-    longest: Annotated[int, msgspec.Meta(ge=2, le=MOST_COUNT)] | None
+    longest: Annotated[int, msgspec.Meta(ge=2, le=LARGEST_NUMBER)] | None
     coarsest: Share
     generalize: bool
     effort: Literal["fast", "best"] | None
